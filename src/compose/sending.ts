@@ -15,6 +15,7 @@ import { periodically } from '../runtime/periodic-task.ts'
 import { Semaphore } from '../runtime/semaphore.ts'
 import type { WakeableSleep } from '../runtime/wakeable-sleep.ts'
 import { DirectLane } from '../sending/direct-lane.ts'
+import { failureLog } from '../sending/failure-log.ts'
 import { HeldLeases } from '../sending/held-leases.ts'
 import type { ClaimedEmail, Lane } from '../sending/lane.ts'
 import { tracedFromSql } from '../sending/trace-sql-email.ts'
@@ -101,15 +102,20 @@ export async function composeSending(parts: LaneParts): Promise<Sending> {
         send,
       )
     : { lane: directLane(parts, claim, leases, send), close: async () => {} }
-  const every = (ms: number, task: () => Promise<unknown>) =>
-    periodically(ms, task, error => log.warn({ err: error }, 'A periodic task of the worker failed; trying again'))
+  const failures = failureLog(log, 'Upkeep of the worker')
+  const every = (ms: number, name: string, run: () => Promise<unknown>) =>
+    periodically(ms, run, error => failures.failed(name, error))
   let readyTasks: (() => Promise<void>)[] = []
   let heartbeatTasks: (() => Promise<void>)[] = []
   return {
     prepare: () => recordHeartbeat(db.pool, worker),
     start() {
-      heartbeatTasks = [every(ALIVE_EVERY_MS, () => recordHeartbeat(db.pool, worker))]
-      readyTasks = [every(IDLE_MS, () => readyAllDue(db, emailsReady)), every(IDLE_MS, () => vacuum.clean())]
+      heartbeatTasks = [every(ALIVE_EVERY_MS, 'record-heartbeat', () => recordHeartbeat(db.pool, worker))]
+      readyTasks = [
+        // The one that always asks Postgres says when it is back.
+        every(IDLE_MS, 'ready-due-emails', () => readyAllDue(db, emailsReady).then(failures.succeeded)),
+        every(IDLE_MS, 'vacuum-ready', () => vacuum.clean()),
+      ]
       lane.start()
     },
     async stop() {

@@ -24,7 +24,7 @@ import type { DomainDeps } from '../domains/domains.ts'
 import { tellOfDeadLetters } from '../feedback/tell-dead-letters.ts'
 import { continueErasures } from '../people/erase-person.ts'
 import { periodically } from '../runtime/periodic-task.ts'
-import { failureLog } from '../sending/housekeeping-failures.ts'
+import { failureLog } from '../sending/failure-log.ts'
 import { logExpired, logFaults, logGivenUp, logLost } from '../sending/housekeeping-log.ts'
 import { resolveUnknownSends } from '../sending/resolve-unknown.ts'
 import type { EmailLog } from '../telemetry/email-log.ts'
@@ -94,7 +94,7 @@ const RECORD_EVERY_MS = 5_000
 /** Starts all periodic work that repairs and tidies up. Returns a function that stops it. */
 export function startHousekeeping(db: Queryable, options: HousekeepingOptions, log: Logger): () => Promise<void> {
   const succeeded = new Set<Task>()
-  const failures = failureLog(log)
+  const failures = failureLog(log, 'Housekeeping')
   const failed = (task: string) => (error: unknown) => failures.failed(task, error)
   const stops = TASKS.map(task => {
     const { name, everyMs, pausesAfterFailure, run } = task

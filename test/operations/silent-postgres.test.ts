@@ -106,6 +106,31 @@ test('a connection that listens notices that it is half-open, and receives notif
   }
 })
 
+test('the upkeep of a worker is one line when Postgres goes away, and one when it is back', async () => {
+  const gateway = await startTestGateway({ env: { DATABASE_URL: network.url } })
+  try {
+    const lines = () => gateway.logs().split('\n')
+    const upkeep = () => lines().filter(line => line.includes('pkeep of the worker'))
+    network.refuse(true)
+    await until(
+      async () => upkeep().length,
+      count => count > 0,
+    )
+    await sleep(1_500)
+    expect(upkeep().join()).toMatch(/"task":"[a-z-]+".*the database is away; trying again"/)
+    expect(upkeep()).toHaveLength(1)
+    network.refuse(false)
+    await until(
+      async () => upkeep().length,
+      count => count > 1,
+    )
+    expect(upkeep()[1]).toContain('The database is back; Upkeep of the worker goes on')
+  } finally {
+    network.refuse(false)
+    await gateway.stop()
+  }
+})
+
 describe('/health/ready', () => {
   /** Far less than the 30 or 60 seconds that an answer is waited for elsewhere. */
   const SOON_MS = 5_000

@@ -10,6 +10,8 @@ export type TcpProxy = {
   blackHole: (on: boolean) => void
   /** Every byte arrives so much later, in each direction. */
   slow: (delayMs: number) => void
+  /** Everything that is open is reset, and so is every new connection, until it is turned off. */
+  refuse: (on: boolean) => void
   /** Closes what is open, or what is chosen of it, with a reset; new connections work. */
   reset: (chosen?: () => boolean) => void
   close: () => Promise<void>
@@ -23,9 +25,12 @@ export async function startTcpProxy(targetUrl: string, defaultPort = 0): Promise
   const port = Number(target.port || defaultPort)
   const pairs = new Set<Pair>()
   let droppingAll = false
+  let refusing = false
   let delayMs = 0
 
   const listener = createServer({ noDelay: true }, client => {
+    client.on('error', () => {})
+    if (refusing) return void client.resetAndDestroy()
     const server = connect({ port, host: target.hostname, noDelay: true })
     const pair: Pair = { client, server, dropping: false }
     pairs.add(pair)
@@ -55,6 +60,10 @@ export async function startTcpProxy(targetUrl: string, defaultPort = 0): Promise
   url.hostname = '127.0.0.1'
   url.port = String((listener.address() as { port: number }).port)
   const each = (act: (pair: Pair) => void) => [...pairs].forEach(act)
+  const resetBoth = ({ client, server }: Pair) => {
+    server.destroy()
+    client.resetAndDestroy()
+  }
 
   return {
     url: url.href,
@@ -74,11 +83,13 @@ export async function startTcpProxy(targetUrl: string, defaultPort = 0): Promise
     slow(ms) {
       delayMs = ms
     },
+    refuse(on) {
+      refusing = on
+      if (on) each(resetBoth)
+    },
     reset(chosen = () => true) {
       each(pair => {
-        if (!chosen()) return
-        pair.server.destroy()
-        pair.client.resetAndDestroy()
+        if (chosen()) resetBoth(pair)
       })
     },
     async close() {

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { expect, test } from 'vitest'
 import { DatabaseUnavailable } from '../db/errors.ts'
-import { failureLog } from './housekeeping-failures.ts'
+import { failureLog } from './failure-log.ts'
 
 test('an outage of the database is one line when it begins and one when it ends; other failures are each logged', () => {
   const lines: string[] = []
@@ -9,7 +9,7 @@ test('an outage of the database is one line when it begins and one when it ends;
     warn: (fields: { task: string }, text: string) => void lines.push(`${fields.task}: ${text}`),
     info: (text: string) => void lines.push(text),
   } as unknown as Logger
-  const failures = failureLog(log)
+  const failures = failureLog(log, 'Housekeeping')
   const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
   failures.succeeded()
   failures.failed('a', refused)
@@ -20,6 +20,6 @@ test('an outage of the database is one line when it begins and one when it ends;
   expect(lines).toEqual([
     'a: Housekeeping failed: the database is away; trying again',
     'c: Housekeeping failed; trying again',
-    'The database is back; housekeeping goes on',
+    'The database is back; Housekeeping goes on',
   ])
 })
