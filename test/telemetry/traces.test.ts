@@ -109,7 +109,10 @@ test('an e-mail is one trace, from the request of the caller to the webhook, acr
   expect(only('claim').attributes).toEqual({ lane: 'direct' })
   expect(only('provider call')).toMatchObject({ parentSpanId: attempt.spanId, attributes: { outcome: 'sent' } })
   expect(only('feedback')).toMatchObject({ parentSpanId: accept.spanId, attributes: { event: 'DELIVERED' } })
-  expect(spans.every(span => span.endMs >= span.startMs && span.startMs > request.startMs - CLOCKS_MS)).toBe(true)
+  expect(spans.filter(span => span.endMs < span.startMs)).toEqual([])
+  // A claim may have begun to wait for its turn before there was anything to claim.
+  const early = spans.filter(span => span.name !== 'claim' && span.startMs < request.startMs - CLOCKS_MS)
+  expect(early).toEqual([])
 
   // The receiver gets each delivery's own span; deliveries of untraced e-mails name none.
   const webhooks = named('webhook')
