@@ -20,6 +20,6 @@ test('an outage of the database is one line when it begins and one when it ends;
   expect(lines).toEqual([
     'a: Housekeeping failed: the database is away; trying again',
     'c: Housekeeping failed; trying again',
-    'The database is back; Housekeeping goes on',
+    'Housekeeping goes on: the database is back',
   ])
 })

@@ -12,7 +12,7 @@ export function failureLog(log: Logger, part: string) {
       away ||= isAway
     },
     succeeded(): void {
-      if (away) log.info(`The database is back; ${part} goes on`)
+      if (away) log.info(`${part} goes on: the database is back`)
       away = false
     },
   }

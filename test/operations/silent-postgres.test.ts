@@ -124,7 +124,7 @@ test('the upkeep of a worker is one line when Postgres goes away, and one when i
       async () => upkeep().length,
       count => count > 1,
     )
-    expect(upkeep()[1]).toContain('The database is back; Upkeep of the worker goes on')
+    expect(upkeep()[1]).toContain('Upkeep of the worker goes on: the database is back')
   } finally {
     network.refuse(false)
     await gateway.stop()

@@ -63,7 +63,8 @@ export async function returnClaims(db: Queryable, leaseIds: string[]): Promise<v
 
 /**
  * The same for claims, and leases of jobs, whose connection was lost. Such a claim may still be waiting for its turn, so this waits
- * behind it: what it commits is seen and returned. A lease of jobs waits for no turn, and has ended by then.
+ * behind it: what it commits is seen and returned. A lease of jobs takes no turn and is not waited for: one that commits later
+ * expires, and its e-mails are charged an attempt.
  */
 export async function returnUncertainClaims(db: Queryable, leaseIds: string[]): Promise<void> {
   await run(db, 'wait-for-claims', 'select wait_for_claims()', [])
