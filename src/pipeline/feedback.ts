@@ -6,7 +6,12 @@ import type { SuppressionPolicy } from '../contracts/suppression/rules.ts'
 import { addToReputation } from '../db/companies/reputation.ts'
 import { addCounts } from '../db/counters.ts'
 import { DatabaseUnavailable, isPassingConflict } from '../db/errors.ts'
-import { finishProviderEvents, takeProviderEvents, type WaitingEvent } from '../db/feedback/provider-events.ts'
+import {
+  finishProviderEvents,
+  takeProviderEvent,
+  takeProviderEvents,
+  type WaitingEvent,
+} from '../db/feedback/provider-events.ts'
 import { lockEmails, putFeedback } from '../db/feedback/write.ts'
 import { inTransaction, type Queryable } from '../db/query.ts'
 import { addSuppressions } from '../db/suppression/list.ts'
@@ -39,7 +44,7 @@ export async function recordFeedback(deps: FeedbackDeps): Promise<Recorded> {
   const startedMs = Date.now()
   try {
     const recorded = await inTransaction(deps.db, async tx => {
-      const events = await takeProviderEvents(tx, deps.batch ?? BATCH, null)
+      const events = await takeProviderEvents(tx, deps.batch ?? BATCH)
       ids = events.map(event => event.eventId)
       return recordEvents(tx, events, deps)
     })
@@ -83,7 +88,7 @@ function report({ reported }: RecordedEvents, startedMs: number, { emailLog, tra
 type RecordedEvents = Recorded & { reported: ReportedEvent[] }
 
 export async function recordEvent(tx: Queryable, eventId: string, deps: FeedbackDeps): Promise<RecordedEvents> {
-  return recordEvents(tx, await takeProviderEvents(tx, 1, eventId), deps)
+  return recordEvents(tx, await takeProviderEvent(tx, eventId), deps)
 }
 
 async function recordEvents(
@@ -116,7 +121,7 @@ async function recordEvents(
 
 async function postpone(eventId: string, error: Error, { db }: FeedbackDeps): Promise<void> {
   await inTransaction(db, async tx => {
-    const [event] = await takeProviderEvents(tx, 1, eventId)
+    const [event] = await takeProviderEvent(tx, eventId)
     if (event) await finishProviderEvents(tx, [laterOrNever(event, maskSensitive(error.message), 'unreadable')])
   })
 }

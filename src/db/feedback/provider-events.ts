@@ -37,18 +37,28 @@ export type WaitingEvent = {
   ageSeconds: number
 }
 
-/** Locked until the transaction ends; other processes skip them. `only`: the id of one event, to process it alone. */
-export async function takeProviderEvents(tx: Queryable, limit: number, only: string | null): Promise<WaitingEvent[]> {
+/** Locked until the transaction ends; other processes skip them. */
+export async function takeProviderEvents(tx: Queryable, limit: number): Promise<WaitingEvent[]> {
   return run<WaitingEvent>(
     tx,
     'take-provider-events',
-    `select event_id as "eventId", provider, payload, attempts, ${iso('received_at')} as "receivedAt",
-       extract(epoch from now() - received_at)::float8 as "ageSeconds"
-     from provider_events where state = 'waiting' and next_try_at <= now() and ($2::uuid is null or event_id = $2)
-     order by next_try_at limit $1 for update skip locked`,
-    [limit, only],
+    `${WAITING_EVENTS} order by next_try_at limit $1 for update skip locked`,
+    [limit],
   )
 }
+
+/**
+ * One event, to process it alone; none: somebody else has processed it. It waits for whoever has the event: Postgres reports the error of
+ * a transaction a moment before it gives up the locks.
+ */
+export async function takeProviderEvent(tx: Queryable, eventId: string): Promise<WaitingEvent[]> {
+  return run<WaitingEvent>(tx, 'take-provider-event', `${WAITING_EVENTS} and event_id = $1 for update`, [eventId])
+}
+
+const WAITING_EVENTS = `
+  select event_id as "eventId", provider, payload, attempts, ${iso('received_at')} as "receivedAt",
+    extract(epoch from now() - received_at)::float8 as "ageSeconds"
+  from provider_events where state = 'waiting' and next_try_at <= now()`
 
 export type EventEnd = {
   eventId: string
