@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { FULL_BYTES, findDiskProblem, NEEDED_BYTES } from '../db/embedded/disk.ts'
+import { FULL_BYTES, findDiskProblem, NEEDED_BYTES } from '../db/embedded/index.ts'
 import { DISK_FULL_SENTENCE, READ_ONLY_SENTENCE } from '../db/errors.ts'
 import type { Database } from '../db/pool.ts'
 import type { Availability } from '../db/silent-connections.ts'

@@ -6,9 +6,7 @@ import { chmod, chown, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { findFreePort } from '../../src/db/embedded/port.ts'
-import { run } from '../../src/db/embedded/run.ts'
-import { chooseServerUser, isRoot, type ServerUser } from '../../src/db/embedded/user.ts'
+import { chooseServerUser, findFreePort, isRoot, run, type ServerUser } from '../../src/db/embedded/system.ts'
 import { reapWithUs } from './reaper.ts'
 
 /** Where Debian and Ubuntu put the server's programs, which are not in the PATH. */

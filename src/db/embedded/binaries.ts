@@ -1,13 +1,10 @@
-import { chmod, cp, readdir, readFile, symlink } from 'node:fs/promises'
+import { cp, readFile, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { arch, platform } from 'node:os'
 import { basename, dirname, join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { createFolderAtomically } from './atomic-folder.ts'
-import { codeOf, EmbeddedPostgresError } from './error.ts'
-import { exists, makeSystemDir } from './folders.ts'
-import { lastLine, run } from './run.ts'
-import { canReach, type ServerUser } from './user.ts'
+import { codeOf, EmbeddedPostgresError } from './errors.ts'
+import { canReach, createFolderAtomically, exists, lastLine, makeSystemDir, run, type ServerUser } from './system.ts'
 
 export type Binaries = { initdb: string; pgCtl: string; postgres: string; major: string }
 
@@ -64,20 +61,11 @@ async function reachableFolder({ folder, version }: NativePackage, options: Bina
     create: async draft => {
       const made = join(draft, 'made')
       await cp(folder, made, { recursive: true, verbatimSymlinks: true })
-      await openToAll(made)
+      // npm may have installed the files with umask 077.
+      await run('chmod', ['-R', 'a+rX', made])
     },
   })
   return copy
-}
-
-/** npm may have installed the files with umask 077. */
-async function openToAll(folder: string): Promise<void> {
-  await chmod(folder, 0o755)
-  for (const entry of await readdir(folder, { withFileTypes: true })) {
-    const path = join(folder, entry.name)
-    if (entry.isDirectory()) await openToAll(path)
-    else if (entry.isFile()) await chmod(path, 0o755)
-  }
 }
 
 /** The package's postinstall script creates these links, but `npm install --ignore-scripts` skips it. */

@@ -7,9 +7,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { makeTestFolder, putMadeCluster } from '../../../test/support/postgres.ts'
 import { findNativePackage, prepareBinaries } from './binaries.ts'
 import { type EmbeddedPostgresOptions, openEmbeddedPostgres } from './index.ts'
-import { isAlive } from './process.ts'
-import { run } from './run.ts'
-import { chooseServerUser, isRoot } from './user.ts'
+import { chooseServerUser, isAlive, isRoot, run } from './system.ts'
 
 let folder: string
 let dataDir: string

@@ -6,8 +6,8 @@ import { createInterface } from 'node:readline'
 import pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { makeTestFolder, putMadeCluster } from '../../../test/support/postgres.ts'
-import { type EmbeddedPostgres, openEmbeddedPostgres, savedUrl } from './index.ts'
-import { isAlive } from './process.ts'
+import { type EmbeddedPostgres, hasEmbeddedPostgres, openEmbeddedPostgres } from './index.ts'
+import { isAlive } from './system.ts'
 
 let dataDir: string
 let opened: EmbeddedPostgres[]
@@ -60,7 +60,7 @@ const postmasterPid = async () =>
   Number((await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8')).split('\n')[0])
 
 test('the second start finds the data of the first, on the same port and with the same password', async () => {
-  expect(savedUrl(dataDir)).toBeUndefined()
+  expect(hasEmbeddedPostgres(dataDir)).toBe(false)
   const first = await open('gateway')
   expect(first.adopted).toBe(false)
   expect(first.directory).toBe(join(dataDir, 'postgres'))
@@ -72,7 +72,7 @@ test('the second start finds the data of the first, on the same port and with th
   const second = await open('gateway')
   expect(second.url).toBe(first.url)
   expect(second.adopted).toBe(false)
-  expect(savedUrl(dataDir)).toBe(first.url)
+  expect(hasEmbeddedPostgres(dataDir)).toBe(true)
   expect(await query(second.url, 'select answer from kept')).toEqual([{ answer: 42 }])
 })
 

@@ -1,17 +1,37 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { link, open, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
-import { codeOf, EmbeddedPostgresError } from './error.ts'
-import { giveToOwnerOf, syncFolder } from './folders.ts'
+import { access, chmod, chown, constants, link, mkdir, open, rename, rm, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { codeOf, EmbeddedPostgresError } from './errors.ts'
+import { isRoot, syncFolder } from './system.ts'
+
+/** Private to its owner. As root it is 0711, because the server runs as another user and its folder is inside. */
+export async function makeDataDir(dataDir: string): Promise<void> {
+  try {
+    const mode = isRoot() ? 0o711 : 0o700
+    await mkdir(dirname(dataDir), { recursive: true })
+    const made = await mkdir(dataDir, { recursive: true, mode })
+    // mkdir applies the umask; 077 would lock out the server.
+    if (made) await chmod(dataDir, mode)
+    await access(dataDir, constants.W_OK | constants.X_OK)
+  } catch (error) {
+    throw new EmbeddedPostgresError(
+      `DATA_DIR ${dataDir} cannot be used (${codeOf(error)}): give this gateway a folder it may write to.`,
+    )
+  }
+}
+
+/** A start as root must not lock out the ordinary user who owns the folder. */
+export async function giveToOwnerOf(folder: string, file: string): Promise<void> {
+  if (!isRoot()) return
+  const { uid, gid } = await stat(folder)
+  await chown(file, uid, gid)
+}
 
 /** The content of <dataDir>/postgres.json. `directory` is set only when the cluster is outside dataDir. */
 export type SavedState = { password: string; port: number; directory?: string }
 
 const fileOf = (dataDir: string) => join(dataDir, 'postgres.json')
-
-export const connectionUrl = ({ password, port }: SavedState) =>
-  `postgres://gateway:${password}@127.0.0.1:${port}/gateway`
 
 export function readSavedState(dataDir: string): SavedState | undefined {
   const file = fileOf(dataDir)

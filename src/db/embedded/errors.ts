@@ -1,5 +1,27 @@
 import { statfs } from 'node:fs/promises'
-import { codeOf, isServerGone, NoSpaceError, NotStartedError } from './error.ts'
+
+/** The message is one sentence for the person who started the gateway. */
+export class EmbeddedPostgresError extends Error {
+  override name = 'EmbeddedPostgresError'
+}
+
+export class NotStartedError extends EmbeddedPostgresError {
+  override name = 'NotStartedError'
+}
+
+/** Temporary: the server starts again as soon as there is space on the disk. */
+export class NoSpaceError extends EmbeddedPostgresError {
+  override name = 'NoSpaceError'
+}
+
+export const codeOf = (error: unknown): string | undefined => (error as { code?: string } | undefined)?.code
+
+/** The server stopped or crashed while we were connected or connecting. */
+export function isServerGone(error: unknown): boolean {
+  const code = codeOf(error) ?? ''
+  if (/^(ECONNREFUSED|ECONNRESET|EPIPE|57P01|57P02|57P03)$/.test(code)) return true
+  return error instanceof Error && /terminated|timeout|not queryable/i.test(error.message)
+}
 
 /** One segment of the write-ahead log: with less free space the server may stop at any moment. */
 export const NEEDED_BYTES = 16 * 1024 * 1024
