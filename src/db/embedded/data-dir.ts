@@ -29,7 +29,7 @@ export async function giveToOwnerOf(folder: string, file: string): Promise<void>
 }
 
 /** The content of <dataDir>/postgres.json. `directory` is set only when the cluster is outside dataDir. */
-export type SavedState = { password: string; port: number; directory?: string }
+export type SavedState = { password: string; port: number; directory?: string | undefined }
 
 const fileOf = (dataDir: string) => join(dataDir, 'postgres.json')
 

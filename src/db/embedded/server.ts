@@ -109,8 +109,8 @@ async function start(cluster: Cluster): Promise<StartOutcome> {
 }
 
 /**
- * Without a timeout, the server finishes on its own. Waits here and not in pg_ctl: another process may start the next server at once, and pg_ctl would read the pid file of the new
- * server and keep waiting.
+ * False: the server has not ended within the time, and finishes on its own. Waits here and not in pg_ctl: another process may start
+ * the next server at once, and pg_ctl would read the pid file of the new server and keep waiting.
  */
 export async function stop(cluster: Cluster, mode: 'fast' | 'immediate', timeoutSeconds: number): Promise<boolean> {
   const running = await readPidFile(cluster.directory)
@@ -219,10 +219,10 @@ function refusalError(refusal: 'wrong-password' | 'full', { dataDir, directory }
 /** postmaster.pid, which Postgres writes: pid, folder, start time, port, … one per line. */
 type PidFile = { pid: number; port: number | undefined; status: 'ready' | 'starting'; text: string }
 
-const fileOf = (directory: string) => join(directory, 'postmaster.pid')
+const pidFileOf = (directory: string) => join(directory, 'postmaster.pid')
 
 async function readPidFile(directory: string): Promise<PidFile | undefined> {
-  const text = await readFile(fileOf(directory), 'utf8').catch(() => undefined)
+  const text = await readFile(pidFileOf(directory), 'utf8').catch(() => undefined)
   if (text === undefined) return undefined
   const lines = text.split('\n')
   const pid = Math.abs(Number(lines[0]))
@@ -252,10 +252,10 @@ async function commandLine(pid: number): Promise<string[]> {
 }
 
 async function discardPidFile(directory: string, stale: PidFile): Promise<void> {
-  const aside = `${fileOf(directory)}.stale-${randomUUID()}`
-  await rename(fileOf(directory), aside).catch(() => undefined)
+  const aside = `${pidFileOf(directory)}.stale-${randomUUID()}`
+  await rename(pidFileOf(directory), aside).catch(() => undefined)
   const text = await readFile(aside, 'utf8').catch(() => undefined)
   // Another process may have discarded the stale file first, and this is the file of the server it started.
-  if (text !== undefined && text !== stale.text) await rename(aside, fileOf(directory))
+  if (text !== undefined && text !== stale.text) await rename(aside, pidFileOf(directory))
   else await rm(aside, { force: true })
 }
