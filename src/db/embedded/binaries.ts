@@ -9,7 +9,7 @@ import { canReach, createFolderAtomically, exists, lastLine, makeSystemDir, run,
 export type Binaries = { initdb: string; pgCtl: string; postgres: string; major: string }
 
 /** `folder` contains bin, lib and share. */
-export type NativePackage = { folder: string; version: string }
+type NativePackage = { folder: string; version: string }
 
 type BinariesOptions = { user: ServerUser | undefined; systemDir: string; logInfo: (line: string) => void }
 

@@ -64,7 +64,7 @@ async function findRunning(cluster: Cluster, begun: number): Promise<Omit<Connec
       const waitedSeconds = Math.round((lastLogged - begun) / 1000)
       logInfo(`The embedded database is not ready yet (recovery after a crash can take long): ${waitedSeconds} s.`)
     }
-    // Every refused connection is a line in the server's log: probe less often during a long recovery.
+    // Every refused connection is a line in the server's log: try less often during a long recovery.
     await sleep(Math.min(1_000, POLL_MS + (Date.now() - since) / 20))
   }
 }

@@ -8,7 +8,7 @@ import { codeOf, EmbeddedPostgresError } from './errors.ts'
 
 // Processes
 
-export type Finished = { code: number; output: string }
+type Finished = { code: number; output: string }
 
 type RunOptions = {
   user?: ServerUser | undefined
