@@ -5,7 +5,6 @@ import { type RecordedSettings, recordedSettings } from '../recorded-settings.ts
 import type { Settings } from '../settings.ts'
 
 export type InUse = {
-  /** Every running process, including those that wait to join (see db/processes.ts). */
   processes: RunningProcess[]
   /** Of the running gateway; of this shell when none is running. */
   settings: RecordedSettings
@@ -15,12 +14,10 @@ export type InUse = {
 /** The settings that the gateway's processes have recorded: the environment of this shell may differ from theirs. */
 export async function readInUse(db: Queryable, config: Settings): Promise<InUse> {
   const processes = await listProcesses(db)
-  const settings = processes.some(isWorking) ? settingsOf(processes.filter(isWorking)) : recordedSettings(config)
-  const recorded = settings.EMAIL_PROVIDER && processes.some(isWorking) ? settings.EMAIL_PROVIDER : null
+  const settings = processes.length > 0 ? settingsOf(processes) : recordedSettings(config)
+  const recorded = processes.length > 0 ? settings.EMAIL_PROVIDER : null
   return { processes, settings, providers: recorded ?? (await readProviders(db)) ?? config.EMAIL_PROVIDER }
 }
-
-export const isWorking = ({ waiting }: RunningProcess) => waiting === null
 
 export const nameOf = ({ role, host, pid }: RunningProcess) => `${role} ${host}:${pid}`
 
