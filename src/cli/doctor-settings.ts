@@ -72,6 +72,7 @@ const SHARED = [
   'AWS_ENDPOINT_URL_SESV2',
   'RESEND_BASE_URL',
   'EMAIL_FROM',
+  'LINK_SCHEMES',
 ] as const
 const COMPARED = ['EMAIL_PROVIDER', ...SHARED] as const
 

@@ -30,6 +30,6 @@ function settingsOf(processes: RunningProcess[]): RecordedSettings {
 /** This shell's settings, with those that decide how an e-mail is accepted taken from the running gateway. */
 export async function withGatewaySettings(db: Queryable, config: Config): Promise<Config> {
   const { settings, providers } = await readInUse(db, config)
-  const { EMAIL_FROM = config.EMAIL_FROM, RETRY_POLICY = config.RETRY_POLICY } = settings
-  return { ...config, EMAIL_PROVIDER: providers, EMAIL_FROM, RETRY_POLICY }
+  const { EMAIL_FROM, RETRY_POLICY, LINK_SCHEMES } = { ...config, ...settings }
+  return { ...config, EMAIL_PROVIDER: providers, EMAIL_FROM, RETRY_POLICY, LINK_SCHEMES }
 }

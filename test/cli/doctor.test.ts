@@ -58,6 +58,7 @@ test.concurrent('from a shell without the settings, doctor, explain and send kno
     EMAIL_PROVIDER: 'smtp',
     SMTP_URL: `smtp://user:word@127.0.0.1:${await findFreePort()}`,
     EMAIL_FROM: 'shop@acme.example',
+    LINK_SCHEMES: 'myapp',
   }
   const gateway = await spawnGateway({ env: smtp, role: 'api' })
   await client.query(
@@ -95,7 +96,7 @@ test.concurrent('from a shell without the settings, doctor, explain and send kno
   const foreign = ['send', '--company', 'acme', '--to', 'maria@example.com', '--subject', 'x', '--text', 'x']
   const refused = await runCommand([...foreign, '--from', 'any@other.example'], { env })
   expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('sender domains') })
-  expect(await runCommand(foreign, { env })).toMatchObject({ code: 0 })
+  expect(await runCommand([...foreign, '--html', '<a href="myapp:x">x</a>'], { env })).toMatchObject({ code: 0 })
   const { rows } = await client.query(`select distinct from_address as from from email_outbox`)
   expect(rows).toEqual([{ from: expect.stringContaining('shop@acme.example') }])
 
