@@ -77,7 +77,6 @@ CREATE TABLE public.companies (
     name text NOT NULL,
     from_domains text[] DEFAULT '{}'::text[] NOT NULL,
     default_from text,
-    link_schemes text[] DEFAULT '{}'::text[] NOT NULL,
     weight smallint DEFAULT 1 NOT NULL,
     rate_per_second double precision,
     retry_policy text,
@@ -91,7 +90,6 @@ CREATE TABLE public.companies (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     is_default boolean DEFAULT false NOT NULL,
-    CONSTRAINT companies_link_schemes_check CHECK ((cardinality(link_schemes) <= 20)),
     CONSTRAINT companies_locale_check CHECK ((locale ~ '^[a-z]{2,3}(-[A-Z]{2})?$'::text)),
     CONSTRAINT companies_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
     CONSTRAINT companies_retry_policy_check CHECK ((retry_policy = ANY (ARRAY['steps'::text, 'exponential'::text, 'patient'::text, 'persistent'::text]))),
@@ -422,7 +420,7 @@ begin
   end if;
   -- Without a policy of the company or the request, that of the setting RETRY_POLICY, as workers record it.
   policy := coalesce(email.retry_policy, (
-    select p.settings ->> 'RETRY_POLICY' from gateway_processes p where p.role <> 'api' and p.waiting is null order by p.seen_at desc limit 1));
+    select p.settings ->> 'RETRY_POLICY' from gateway_processes p where p.role <> 'api' order by p.seen_at desc limit 1));
   delay_ms := retry_delay_ms(policy, email.attempts + 1, random());
   update email_outbox set status = 'RETRY_SCHEDULED', attempts = attempts + 1, error_code = 'MARKED_AS_FAILED', provider_code = null,
     error_category = 'TRANSIENT_ERROR', failure_reason = reason,
@@ -1332,7 +1330,6 @@ CREATE TABLE public.gateway_processes (
     version text NOT NULL,
     providers text[] NOT NULL,
     settings jsonb NOT NULL,
-    waiting text,
     started_at timestamp with time zone DEFAULT now() NOT NULL,
     seen_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT gateway_processes_role_check CHECK ((role = ANY (ARRAY['all'::text, 'api'::text, 'worker'::text])))

@@ -121,6 +121,7 @@ const WRONG: Record<string, string[]> = {
   SES_CONFIGURATION_SET: ['x'.repeat(65)],
   AWS_ENDPOINT_URL_SNS: ['localhost:4566', 'ftp://example.com'],
   SNS_TOPIC_ARNS: ['events', 'arn:aws:sqs:us-east-1:123456789012:events', 'arn:aws:sns:us-east-1:123456789012:events,'],
+  LINK_SCHEMES: ['javascript', 'myapp,ms-word', 'my_app', 'myapp,'],
   DNS_SERVERS: ['dns.example.com', '127.0.0.1:', '1.1.1.1;8.8.8.8'],
   SNS_REGIONS: ['mars', 'us-east-1,', 'us-east-1.evil.example'],
   SNS_RAW_DELIVERY_PASSWORD: ['short'],

@@ -33,7 +33,7 @@ export async function startGateway(
   const { db } = storage
   const senderId = randomUUID()
   const signals = makeSignals()
-  const html = new HtmlChecker(config.hashPepper)
+  const html = new HtmlChecker(config.hashPepper, config.LINK_SCHEMES)
   const tracing = await startTracing(config, VERSION, log)
   const { short, pool, webhooks, sending } = db
   // `hot` is the released label of the metrics about this pool.

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { parseAddress } from './contracts/addresses.ts'
+import { parseLinkScheme } from './contracts/html/link-schemes.ts'
 import { PROVIDER_NAMES } from './contracts/provider-errors/classify.ts'
 import { DEFAULT_RETRY_POLICY, RETRY_POLICY_NAMES } from './contracts/retry.ts'
 import { SUPPRESSION_SCOPES } from './contracts/suppression/rules.ts'
@@ -94,6 +95,14 @@ const webhookSecrets = listOf(
 /** Nobody's address: with a real provider it has to be replaced. */
 export const DEFAULT_EMAIL_FROM = 'Email Gateway <gateway@localhost.localdomain>'
 const sender = z.string().refine(text => parseAddress(text).ok, 'must be an e-mail address, or Name <address>')
+const LINK_SCHEMES_ERROR =
+  'must be URL schemes of apps, comma separated, e.g. myapp; those that run code or start programs of the system are refused'
+const linkSchemes = z.string().transform((text, context): string[] => {
+  const schemes = text.split(',').map(parseLinkScheme)
+  if (!schemes.includes(null)) return schemes as string[]
+  context.issues.push({ code: 'custom', message: LINK_SCHEMES_ERROR, input: text })
+  return z.NEVER
+})
 
 /** Every setting, with the reason for its default. A test compares `.env.example` with it. */
 export const settingsSchema = z.object({
@@ -129,6 +138,8 @@ export const settingsSchema = z.object({
   /** capture stores every e-mail in a local inbox: nothing is sent until another provider is configured. */
   EMAIL_PROVIDER: providers.default(['capture']),
   EMAIL_FROM: sender.default(DEFAULT_EMAIL_FROM),
+  /** Beside those that every e-mail may link to: each is a program that a click starts at the reader. */
+  LINK_SCHEMES: linkSchemes.default([]),
   /** Amazon SES. Credentials come from the AWS default chain: environment, files, roles. */
   AWS_REGION: z.string().min(1).optional(),
   AWS_ENDPOINT_URL_SESV2: webUrl.optional(),

@@ -22,7 +22,7 @@ begin
   end if;
   -- Without a policy of the company or the request, that of the setting RETRY_POLICY, as workers record it.
   policy := coalesce(email.retry_policy, (
-    select p.settings ->> 'RETRY_POLICY' from gateway_processes p where p.role <> 'api' and p.waiting is null order by p.seen_at desc limit 1));
+    select p.settings ->> 'RETRY_POLICY' from gateway_processes p where p.role <> 'api' order by p.seen_at desc limit 1));
   delay_ms := retry_delay_ms(policy, email.attempts + 1, random());
   update email_outbox set status = 'RETRY_SCHEDULED', attempts = attempts + 1, error_code = 'MARKED_AS_FAILED', provider_code = null,
     error_category = 'TRANSIENT_ERROR', failure_reason = reason,

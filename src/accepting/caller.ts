@@ -10,24 +10,15 @@ export type Caller = {
   fromDomains: readonly string[]
   /** The sender of its e-mails that name none; null: EMAIL_FROM. */
   defaultFrom: string | null
-  linkSchemes: readonly string[]
   retryPolicy: RetryPolicyName | null
 }
 
-export function callerOf({
-  keyId,
-  companyId,
-  mode,
-  fromDomains,
-  defaultFrom,
-  linkSchemes,
-  retryPolicy,
-}: KnownKey): Caller {
-  return { keyId, companyId, test: mode === 'test', fromDomains, defaultFrom, linkSchemes, retryPolicy }
+export function callerOf({ keyId, companyId, mode, fromDomains, defaultFrom, retryPolicy }: KnownKey): Caller {
+  return { keyId, companyId, test: mode === 'test', fromDomains, defaultFrom, retryPolicy }
 }
 
 /** Somebody who acts for a company without a key of it: `by` stands where the key's id would. */
 export function callerOfCompany(company: Company, test: boolean, by: string): Caller {
-  const { companyId, fromDomains, defaultFrom, linkSchemes, retryPolicy } = company
-  return { keyId: by, companyId, test, fromDomains, defaultFrom, linkSchemes, retryPolicy }
+  const { companyId, fromDomains, defaultFrom, retryPolicy } = company
+  return { keyId: by, companyId, test, fromDomains, defaultFrom, retryPolicy }
 }

@@ -1,10 +1,4 @@
-import {
-  COMPANY_LIMITS,
-  type Parsed,
-  parseDefaultFrom,
-  parseFromDomain,
-  parseLinkSchemes,
-} from '../contracts/companies/settings.ts'
+import { COMPANY_LIMITS, parseDefaultFrom, parseFromDomain } from '../contracts/companies/settings.ts'
 import { RETRY_POLICY_NAMES, type RetryPolicyName } from '../contracts/retry.ts'
 import { TEMPLATE_LOCALE } from '../contracts/templates/limits.ts'
 import type { Company, CompanyChange } from '../db/companies/companies.ts'
@@ -18,22 +12,15 @@ const NONE_YET: Senders = { fromDomains: [], defaultFrom: null }
 /** `known`: the sender domains and the default sender that the company has. */
 export function changeOf(values: Input['values'], known = NONE_YET): CompanyChange {
   const change: CompanyChange = {}
-  const [weight, rate, policy, domains, schemes, from] = [
-    'weight',
-    'rate',
-    'retry-policy',
-    'from-domains',
-    'link-schemes',
-    'from',
-  ].map(name => text(values, name))
+  const [weight, rate, policy, domains, from] = ['weight', 'rate', 'retry-policy', 'from-domains', 'from'].map(name =>
+    text(values, name),
+  )
   if (weight !== undefined) change.weight = Math.floor(number(weight, '--weight', WEIGHT))
   if (rate !== undefined) change.ratePerSecond = rate === 'none' ? null : number(rate, '--rate', RATE_PER_SECOND)
   if (policy !== undefined) change.retryPolicy = policy === 'none' ? null : retryPolicy(policy)
   if (domains !== undefined) change.fromDomains = domains === 'none' ? [] : listOf(domains).map(domain)
   const locale = localeOf(values)
   if (locale !== undefined) change.locale = locale
-  if (schemes !== undefined)
-    change.linkSchemes = schemes === 'none' ? [] : valid('--link-schemes', parseLinkSchemes(listOf(schemes)))
   if (from !== undefined)
     change.defaultFrom = from === 'none' ? null : sender(from, change.fromDomains ?? known.fromDomains)
   else if (change.fromDomains && known.defaultFrom !== null) refuseToLose(known.defaultFrom, change.fromDomains)
@@ -79,10 +66,5 @@ function sender(given: string, domains: readonly string[]): string {
   const parsed = parseDefaultFrom(given, domains)
   const hint = !parsed.ok && parsed.problem.endsWith('sender domains') ? '; add it with --from-domains' : ''
   if (!parsed.ok) throw new UsageError(`--from: ${parsed.problem}${hint}`)
-  return parsed.value
-}
-
-function valid<Value>(option: string, parsed: Parsed<Value>): Value {
-  if (!parsed.ok) throw new UsageError(`${option}: ${parsed.problem}`)
   return parsed.value
 }

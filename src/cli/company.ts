@@ -69,12 +69,6 @@ export const companyCommand: Command = {
       actions: ['update'],
     },
     revoke: { type: 'boolean', help: 'sql-access: remove the role', actions: ['sql-access'] },
-    'link-schemes': {
-      type: 'string',
-      value: 'MYAPP|none',
-      help: 'URL schemes of its own apps that its e-mails may link to',
-      actions: SETTING_ACTIONS,
-    },
     locale: {
       type: 'string',
       value: 'LOCALE',
@@ -189,7 +183,6 @@ function describe(company: Company): string {
     `from ${company.fromDomains.join(' ') || 'EMAIL_FROM only'}`,
     ...(company.defaultFrom ? [`default sender ${company.defaultFrom}`] : []),
     ...(company.isDefault ? ['default for SQL'] : []),
-    ...(company.linkSchemes.length > 0 ? [`links ${company.linkSchemes.join(' ')}`] : []),
     ...(company.pausedAt ? [`PAUSED: ${company.pauseReason}`] : []),
   ]
   return `${company.companyId}  ${company.name}  (${facts.join(', ')})`

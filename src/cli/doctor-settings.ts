@@ -1,16 +1,16 @@
-import { isCaptureOnly } from '../contracts/admission.ts'
+import { isCaptureOnly } from '../contracts/destinations.ts'
 import type { RunningProcess } from '../db/processes.ts'
 import { type RecordedSettings, recordedSettings } from '../recorded-settings.ts'
 import { DEFAULT_EMAIL_FROM, type Settings } from '../settings.ts'
 import type { Check } from './doctor-check.ts'
-import { type InUse, isWorking, nameOf } from './in-use.ts'
+import { type InUse, nameOf } from './in-use.ts'
 
 export const laneOf = ({ REDIS_URL }: { REDIS_URL?: string | undefined }) => (REDIS_URL ? 'bullmq' : 'direct')
 
 /** The settings of the running gateway, and whether this shell has the same. */
 export function settingsChecks({ processes, settings, providers }: InUse, config: Settings): Check[] {
   const detail = `provider ${providers.join(', then ')}; lane ${laneOf(settings)}`
-  if (!processes.some(isWorking)) return [notRunning(providers, config)]
+  if (processes.length === 0) return [notRunning(providers, config)]
   const own = recordedSettings(config)
   const differing = COMPARED.filter(name => textOf(own, name) !== textOf(settings, name))
   const note = differing.length > 0 ? `; this shell differs in ${differing.join(', ')}` : ''
@@ -41,7 +41,7 @@ export function senderChecks({ providers, settings }: Pick<InUse, 'providers' | 
   return detail === null ? [] : [{ name: 'sender', state: 'warning', detail }]
 }
 
-/** The running processes, those that wait to join, and settings in which they differ but should not. */
+/** The running processes, and settings in which they differ but should not. */
 export function processChecks(processes: RunningProcess[]): Check[] {
   const name = 'processes'
   if (processes.length === 0)
@@ -49,9 +49,7 @@ export function processChecks(processes: RunningProcess[]): Check[] {
   const checks: Check[] = [
     { name, state: 'ok', detail: processes.map(one => `${nameOf(one)} (${one.version})`).join(', ') },
   ]
-  for (const one of processes.filter(one => !isWorking(one)))
-    checks.push({ name, state: 'warning', detail: `${nameOf(one)} waits: ${one.waiting}` })
-  const [first, ...others] = processes.filter(isWorking)
+  const [first, ...others] = processes
   for (const other of others) {
     const differing = SHARED.filter(setting => textOf(first!.settings, setting) !== textOf(other.settings, setting))
     if (differing.length > 0)
@@ -74,6 +72,7 @@ const SHARED = [
   'AWS_ENDPOINT_URL_SESV2',
   'RESEND_BASE_URL',
   'EMAIL_FROM',
+  'LINK_SCHEMES',
 ] as const
 const COMPARED = ['EMAIL_PROVIDER', ...SHARED] as const
 

@@ -21,9 +21,10 @@ export async function resendOne({ db, config }: Opened, outboxId: string): Promi
   const stored = await readStoredEmail(db.pool, outboxId)
   if (!stored) throw notFound(`There is no e-mail ${outboxId}.`)
   const body = bodyOrRefusal(stored)
-  const html = new HtmlChecker(config.hashPepper)
+  const settings = await withGatewaySettings(db.pool, config)
+  const html = new HtmlChecker(settings.hashPepper, settings.LINK_SCHEMES)
   try {
-    const accept = makeAccept(await withGatewaySettings(db.pool, config), db, html, () => {})
+    const accept = makeAccept(settings, db, html, () => {})
     const audit = {
       performedBy: operator(),
       action: 'RESENT',

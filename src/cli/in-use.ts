@@ -5,7 +5,6 @@ import { type RecordedSettings, recordedSettings } from '../recorded-settings.ts
 import type { Settings } from '../settings.ts'
 
 export type InUse = {
-  /** Every running process, including those that wait to join (see db/processes.ts). */
   processes: RunningProcess[]
   /** Of the running gateway; of this shell when none is running. */
   settings: RecordedSettings
@@ -15,12 +14,10 @@ export type InUse = {
 /** The settings that the gateway's processes have recorded: the environment of this shell may differ from theirs. */
 export async function readInUse(db: Queryable, config: Settings): Promise<InUse> {
   const processes = await listProcesses(db)
-  const settings = processes.some(isWorking) ? settingsOf(processes.filter(isWorking)) : recordedSettings(config)
-  const recorded = settings.EMAIL_PROVIDER && processes.some(isWorking) ? settings.EMAIL_PROVIDER : null
+  const settings = processes.length > 0 ? settingsOf(processes) : recordedSettings(config)
+  const recorded = processes.length > 0 ? settings.EMAIL_PROVIDER : null
   return { processes, settings, providers: recorded ?? (await readProviders(db)) ?? config.EMAIL_PROVIDER }
 }
-
-export const isWorking = ({ waiting }: RunningProcess) => waiting === null
 
 export const nameOf = ({ role, host, pid }: RunningProcess) => `${role} ${host}:${pid}`
 
@@ -33,6 +30,6 @@ function settingsOf(processes: RunningProcess[]): RecordedSettings {
 /** This shell's settings, with those that decide how an e-mail is accepted taken from the running gateway. */
 export async function withGatewaySettings(db: Queryable, config: Config): Promise<Config> {
   const { settings, providers } = await readInUse(db, config)
-  const { EMAIL_FROM = config.EMAIL_FROM, RETRY_POLICY = config.RETRY_POLICY } = settings
-  return { ...config, EMAIL_PROVIDER: providers, EMAIL_FROM, RETRY_POLICY }
+  const { EMAIL_FROM, RETRY_POLICY, LINK_SCHEMES } = { ...config, ...settings }
+  return { ...config, EMAIL_PROVIDER: providers, EMAIL_FROM, RETRY_POLICY, LINK_SCHEMES }
 }

@@ -16,8 +16,9 @@ export function sendOne(given: Record<string, unknown>, idOrName: string, test: 
   const body = bodyOf(given)
   return withStorage(async ({ db, config }) => {
     const company = await requireCompany(db, idOrName)
-    const html = new HtmlChecker(config.hashPepper)
-    const accept = makeAccept(await withGatewaySettings(db.pool, config), db, html, () => {})
+    const settings = await withGatewaySettings(db.pool, config)
+    const html = new HtmlChecker(settings.hashPepper, settings.LINK_SCHEMES)
+    const accept = makeAccept(settings, db, html, () => {})
     try {
       const outboxId = await send(accept, company, body, test)
       return {
@@ -53,7 +54,6 @@ async function send(deps: AcceptDeps, company: Company, body: SendBody, test: bo
         test,
         fromDomains: company.fromDomains,
         defaultFrom: company.defaultFrom,
-        linkSchemes: company.linkSchemes,
         retryPolicy: company.retryPolicy,
       },
       requestId: randomUUID(),

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import { joinProcesses, type Membership, providersOfMember } from '../compose/processes.ts'
 import { openStorage, type Storage } from '../compose/storage.ts'
 import { type Config, loadConfig, ROLES, type Role } from '../config.ts'
-import { isCaptureOnly } from '../contracts/admission.ts'
+import { isCaptureOnly } from '../contracts/destinations.ts'
 import type { Gateway } from '../main.ts'
 import { finishedWithin } from '../runtime/finished-within.ts'
 import { makeLog } from '../telemetry/log.ts'
@@ -98,9 +98,8 @@ async function start(starting: Starting, started: Started): Promise<void> {
   if (stop.now()) return
   const { db, onlyGateway } = storage
   const version = programVersion()
-  const until = { stopped: stop.reason, onLost: stop.fail }
-  const membership = await joinProcesses({ config, db, role, version, onlyGateway, allowCapture, ...until, log })
-  if (!membership) return
+  const joining = { config, db, role, version, onlyGateway, allowCapture, onLost: stop.fail, log }
+  const membership = await joinProcesses(joining)
   started.membership = membership
   // Shown before the port is opened: if a later step fails, the new API key would otherwise be lost.
   const first = await prepareFirstUse(config, storage)

@@ -1,6 +1,5 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
-import { listLinkSchemes } from '../db/companies/companies.ts'
 import { storeProviderEvents } from '../db/feedback/provider-events.ts'
 import { returnToReady, returnWhenUnlocked } from '../db/outbox/claim.ts'
 import { isNewlySuppressed, loadAttachments } from '../db/outbox/load.ts'
@@ -75,7 +74,6 @@ export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping:
   const content = {
     html,
     sender: senderSettings(config),
-    linkSchemesOf: (companyId: string) => listLinkSchemes(db.pool, companyId),
     templates: new PublishedTemplates(db.pool),
     store: (one: RenderedContent) => rendered.add(one),
   }

@@ -1,29 +1,27 @@
 import { hostname } from 'node:os'
 import type { Logger } from 'pino'
 import { type Config, ConfigError, type Role } from '../config.ts'
-import { type Denial, explainDenial } from '../contracts/admission.ts'
-import { destinationsOf } from '../contracts/destinations.ts'
+import { destinationsOf, differingSetting, isCaptureOnly, providerNames } from '../contracts/destinations.ts'
 import { uuidv7 } from '../contracts/uuid.ts'
 import type { Database } from '../db/pool.ts'
 import {
   acquireDestinations,
   deleteAllProcesses,
   type GatewayProcess,
+  listProcesses,
   PROCESS_TIMEOUT_SECONDS,
-  readProvidersInUse,
+  readDestinations,
   releaseDestinations,
   removeProcess,
   reportProcess,
 } from '../db/processes.ts'
 import { recordedSettings } from '../recorded-settings.ts'
-import { finishedWithin } from '../runtime/finished-within.ts'
 import { periodically } from '../runtime/periodic-task.ts'
 import type { makeProviders, Providers } from './providers.ts'
 
 const REPORT_EVERY_MS = 5_000
-/** While waiting for other processes to stop, and after a report that failed. */
+/** After a report that failed. */
 const RETRY_MS = 1_000
-const LOG_AGAIN_MS = 60_000
 /** Other processes consider us dead PROCESS_TIMEOUT_SECONDS after a report; we stop taking mail one second earlier. */
 const CONFIRMED_FOR_MS = (PROCESS_TIMEOUT_SECONDS - 1) * 1_000
 
@@ -42,46 +40,34 @@ export type Joining = {
   onlyGateway: boolean
   /** Capture may replace providers that really send. */
   allowCapture: boolean
-  /** Ends the waiting for other processes. */
-  stopped: Promise<unknown>
   /** A process with other providers took over while we could not report. */
   onLost: (error: Error) => void
   log: Logger
 }
 
 /**
- * Registers this process in the database, and waits until no running process has other providers or other destinations: two at
- * once would send a part of the mail to the wrong place. null: `stopped` ended the waiting.
+ * Registers this process in the database. Fails while a running process has other providers or other destinations: two at once
+ * would send a part of the mail to the wrong place.
  */
-export async function joinProcesses(joining: Joining): Promise<Membership | null> {
-  const { config, db } = joining
+export async function joinProcesses(joining: Joining): Promise<Membership> {
+  const { db } = joining
   if (joining.onlyGateway) await deleteAllProcesses(db.pool)
   const own = describeProcess(joining)
-  const destinations = destinationsOf(config)
   let confirmedMs = 0
-  const report = async (): Promise<Denial | null> => {
+  const report = async () => {
     const askedMs = performance.now()
-    const denial = await requestAdmission(db, destinations, joining.allowCapture)
-    await reportProcess(db.pool, own, denial?.reason ?? null)
-    if (!denial) confirmedMs = askedMs
-    return denial
+    await acquireOrRefuse(joining)
+    await reportProcess(db.pool, own)
+    confirmedMs = askedMs
   }
-  const unregister = () => removeProcess(db.pool, own.processId)
-  const admitted = await waitUntilAdmitted(report, joining).catch(async error => {
-    await unregister().catch(() => {})
-    throw error
-  })
-  if (!admitted) {
-    await unregister().catch(() => {})
-    return null
-  }
+  await report()
   const stopReporting = reportPeriodically(report, joining)
   return {
     mayTakeMail: () => performance.now() - confirmedMs < CONFIRMED_FOR_MS,
     async leave() {
       // Also waits for a running report, which would insert the row again.
       await stopReporting()
-      await unregister()
+      await removeProcess(db.pool, own.processId)
         .then(() => releaseDestinations(db.pool))
         .catch(() => {})
     },
@@ -98,41 +84,73 @@ const describeProcess = ({ config, role, version }: Joining): GatewayProcess => 
   settings: recordedSettings(config),
 })
 
+async function acquireOrRefuse({ config, db, allowCapture }: Joining): Promise<void> {
+  const destinations = destinationsOf(config)
+  if (await acquireDestinations(db.pool, destinations, allowCapture)) return
+  const recorded = await readDestinations(db.pool)
+  throw new ConfigError(explainRefusal(destinations, recorded ?? [], await listProcesses(db.pool), allowCapture))
+}
+
+/** Names the setting that makes this process send to another place than the one that the mail of the database is for. */
+export function explainRefusal(
+  own: readonly string[],
+  recorded: readonly string[],
+  running: readonly GatewayProcess[],
+  allowCapture: boolean,
+): string {
+  if (isCaptureOnly(own) && !isCaptureOnly(recorded) && !allowCapture) {
+    const theirs = providerNames(recorded).join(',')
+    return (
+      `EMAIL_PROVIDER is ${own.join(',')} here (the default when it is not set), but the mail of this database is for ${theirs}: ` +
+      `it would go to the local inbox and count as sent. Set EMAIL_PROVIDER=${theirs}; if nothing is to be sent any more, ` +
+      'stop every process and start once with --allow-capture.'
+    )
+  }
+  const differing = running.map(describeDestinations).filter(({ destinations }) => destinations.join() !== own.join())
+  const ended = { process: 'a process that ended a moment ago without signing off', destinations: [...recorded] }
+  return (
+    `${describeDifference(own, differing.length > 0 ? differing : [ended])}: stop the processes that differ, and start this one again. ` +
+    `One that was killed counts for ${PROCESS_TIMEOUT_SECONDS} seconds.`
+  )
+}
+
+const describeDestinations = ({ role, host, pid, providers, settings }: GatewayProcess) => ({
+  process: `${role} ${host}:${pid}`,
+  destinations: destinationsOf({ ...settings, EMAIL_PROVIDER: providers }),
+})
+
+function describeDifference(own: readonly string[], others: ReturnType<typeof describeDestinations>[]): string {
+  const settings = [...new Set(others.map(({ destinations }) => differingSetting(own, destinations)))]
+  const listed = (shown: (destinations: readonly string[]) => string) =>
+    others.map(({ process, destinations }) => `${shown(destinations)} at ${process}`).join(', ')
+  if (settings.includes('EMAIL_PROVIDER')) {
+    const names = (destinations: readonly string[]) => providerNames(destinations).join(',')
+    return `EMAIL_PROVIDER is ${names(own)} here and ${listed(names)}`
+  }
+  return `${settings.join(', ')} leads to ${own.join(',')} here and to ${listed(destinations => destinations.join(','))}`
+}
+
 /** Ends when another process took over. Returns a function that stops it and waits for a report under way. */
-function reportPeriodically(report: () => Promise<Denial | null>, { onLost, log }: Joining): () => Promise<void> {
+function reportPeriodically(report: () => Promise<void>, { onLost, log }: Joining): () => Promise<void> {
   let failing = false
-  const reportOrGiveUp = async () => {
-    const denial = await report()
-    failing = false
-    if (!denial) return
-    void stop()
-    onLost(new ConfigError(denial.reason))
-  }
-  const notReported = (error: unknown) => {
-    if (!failing) log.warn({ err: error }, 'Could not report this process to the database; retrying every second')
-    failing = true
-  }
-  const stop = periodically(REPORT_EVERY_MS, reportOrGiveUp, notReported, RETRY_MS)
+  const stop = periodically(
+    REPORT_EVERY_MS,
+    async () => {
+      await report()
+      failing = false
+    },
+    error => {
+      if (error instanceof ConfigError) {
+        void stop()
+        onLost(error)
+        return
+      }
+      if (!failing) log.warn({ err: error }, 'Could not report this process to the database; retrying every second')
+      failing = true
+    },
+    RETRY_MS,
+  )
   return stop
-}
-
-async function requestAdmission(db: Database, destinations: string[], allowCapture: boolean): Promise<Denial | null> {
-  if (await acquireDestinations(db.pool, destinations, allowCapture)) return null
-  return explainDenial(destinations, await readProvidersInUse(db.pool, destinations), allowCapture)
-}
-
-async function waitUntilAdmitted(report: () => Promise<Denial | null>, { stopped, log }: Joining): Promise<boolean> {
-  let loggedMs = Number.NEGATIVE_INFINITY
-  for (;;) {
-    const denial = await report()
-    if (!denial) return true
-    if (denial.kind === 'refused') throw new ConfigError(denial.reason)
-    if (performance.now() - loggedMs > LOG_AGAIN_MS) {
-      log.warn(`Waiting: ${denial.reason}`)
-      loggedMs = performance.now()
-    }
-    if (await finishedWithin(RETRY_MS, stopped)) return false
-  }
 }
 
 /** Sends nothing while a process with other providers may have taken over: claimed e-mails return to ready. */

@@ -18,6 +18,9 @@ export function destinationsOf(settings: DestinationSettings): string[] {
 /** `smtp` of `smtp@relay.example:587`. */
 export const providerNames = (destinations: readonly string[]): string[] => destinations.map(one => one.split('@')[0]!)
 
+/** In capture mode nothing leaves the gateway and e-mails are still marked as sent, so real mail must not be captured by mistake. */
+export const isCaptureOnly = (providers: readonly string[]): boolean => providers.includes('capture')
+
 /** The setting in which two processes with different destinations differ. */
 export function differingSetting(own: readonly string[], other: readonly string[]): string {
   const index = own.findIndex((one, i) => one !== other[i])

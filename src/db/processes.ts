@@ -1,5 +1,4 @@
-import type { ProvidersInUse } from '../contracts/admission.ts'
-import { type DestinationSettings, destinationsOf, providerNames } from '../contracts/destinations.ts'
+import { providerNames } from '../contracts/destinations.ts'
 import { type Queryable, run } from './query.ts'
 
 export type ProcessRole = 'all' | 'api' | 'worker'
@@ -15,7 +14,7 @@ export type GatewayProcess = {
   settings: Record<string, unknown>
 }
 
-export type RunningProcess = GatewayProcess & { startedAt: Date; waiting: string | null }
+export type RunningProcess = GatewayProcess & { startedAt: Date }
 
 /** A process without a report for this long is considered dead. */
 export const PROCESS_TIMEOUT_SECONDS = 15
@@ -47,15 +46,15 @@ export async function acquireDestinations(
 }
 
 /** Registers the process or renews its entry. Also deletes entries without a report for an hour. */
-export async function reportProcess(db: Queryable, one: GatewayProcess, waiting: string | null): Promise<void> {
+export async function reportProcess(db: Queryable, one: GatewayProcess): Promise<void> {
   await run(
     db,
     'report-process',
     `with deleted as (delete from gateway_processes where seen_at < now() - interval '1 hour')
-     insert into gateway_processes (process_id, host, pid, role, version, providers, settings, waiting)
-     values ($1, $2, $3, $4, $5, $6, $7, $8)
-     on conflict (process_id) do update set seen_at = now(), waiting = excluded.waiting`,
-    [one.processId, one.host, one.pid, one.role, one.version, one.providers, JSON.stringify(one.settings), waiting],
+     insert into gateway_processes (process_id, host, pid, role, version, providers, settings)
+     values ($1, $2, $3, $4, $5, $6, $7)
+     on conflict (process_id) do update set seen_at = now()`,
+    [one.processId, one.host, one.pid, one.role, one.version, one.providers, JSON.stringify(one.settings)],
   )
 }
 
@@ -69,7 +68,7 @@ export async function releaseDestinations(db: Queryable): Promise<void> {
     db,
     'release-destinations',
     `update gateway_database set held_until = now() where not exists (
-       select from gateway_processes where waiting is null and seen_at > now() - ${PROCESS_TIMEOUT})`,
+       select from gateway_processes where seen_at > now() - ${PROCESS_TIMEOUT})`,
     [],
   )
 }
@@ -84,7 +83,7 @@ export async function listProcesses(db: Queryable): Promise<RunningProcess[]> {
   return run<RunningProcess>(
     db,
     'list-processes',
-    `select process_id as "processId", host, pid, role, version, providers, settings, waiting, started_at as "startedAt"
+    `select process_id as "processId", host, pid, role, version, providers, settings, started_at as "startedAt"
      from gateway_processes where seen_at > now() - ${PROCESS_TIMEOUT} and seen_at < now() + ${MAX_AHEAD}
      order by started_at, process_id`,
     [],
@@ -97,7 +96,8 @@ export async function readProviders(db: Queryable): Promise<string[] | null> {
   return destinations && providerNames(destinations)
 }
 
-async function readDestinations(db: Queryable): Promise<string[] | null> {
+/** Where the mail of this database goes: `smtp@relay.example:587`. null if no process has accepted any yet. */
+export async function readDestinations(db: Queryable): Promise<string[] | null> {
   const [row] = await run<{ providers: string[] | null }>(
     db,
     'read-providers',
@@ -106,17 +106,3 @@ async function readDestinations(db: Queryable): Promise<string[] | null> {
   )
   return row?.providers ?? null
 }
-
-export async function readProvidersInUse(db: Queryable, own: string[]): Promise<ProvidersInUse> {
-  const running = await listProcesses(db)
-  const differing = running
-    .filter(one => one.waiting === null)
-    .map(one => ({ process: `${one.role} ${one.host}:${one.pid}`, destinations: destinationsOf(settingsOf(one)) }))
-    .filter(({ destinations }) => destinations.join() !== own.join())
-  return { recorded: await readDestinations(db), differing }
-}
-
-const settingsOf = ({ providers, settings }: GatewayProcess): DestinationSettings => ({
-  ...settings,
-  EMAIL_PROVIDER: providers,
-})

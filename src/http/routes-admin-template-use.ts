@@ -27,7 +27,6 @@ export type AdminTemplateUseDeps = AdminRouteDeps & { accept: AcceptDeps }
 const content = z.string().max(TEMPLATE_LIMITS.CONTENT_BYTES).nullable()
 const draftBody = z
   .strictObject({
-    companyId: z.uuid().optional().describe('Whose link schemes the HTML may use'),
     subject: z.string().max(TEMPLATE_LIMITS.SUBJECT_CHARS),
     html: content.default(null),
     text: content.default(null),
@@ -76,8 +75,8 @@ export function adminTemplateUseRoutes(app: App, deps: AdminTemplateUseDeps): vo
   )
 }
 
-async function previewDraft(request: FastifyRequest, { db, accept }: AdminTemplateUseDeps) {
-  const { companyId, subject, html, text, variables } = request.body as z.output<typeof draftBody>
+async function previewDraft(request: FastifyRequest, { accept }: AdminTemplateUseDeps) {
+  const { subject, html, text, variables } = request.body as z.output<typeof draftBody>
   const source = { subject, html, text }
   const parsed = parseTemplate(source)
   if (!parsed.ok) {
@@ -87,13 +86,7 @@ async function previewDraft(request: FastifyRequest, { db, accept }: AdminTempla
   const result = renderTemplate(parsed.template, variables)
   const answer = { variables: parsed.template.variables, problems: [] as FieldProblem[] }
   if (!result.ok) return { ...answer, rendered: null, problems: result.problems }
-  const company = companyId === undefined ? null : await companyOrProblem(companyId, db)
-  const problems =
-    result.html === null
-      ? []
-      : await accept.html.check(result.html, company?.companyId ?? 'preview', {
-          linkSchemes: company?.linkSchemes ?? [],
-        })
+  const problems = result.html === null ? [] : await accept.html.check(result.html, 'preview')
   return {
     ...answer,
     rendered: { subject: result.subject, html: result.html, text: result.text },

@@ -70,9 +70,9 @@ export function templateUseRoutes(app: App, deps: TemplateRouteDeps): void {
 async function preview(request: FastifyRequest, deps: TemplateRouteDeps) {
   const rendered = await renderVersion(request, deps)
   if (rendered.html === null) return rendered
-  const { companyId, linkSchemes } = request.key!
+  const { companyId } = request.key!
   const checker = deps.accept.html
-  const problems = await checker.check(rendered.html, companyId, { linkSchemes })
+  const problems = await checker.check(rendered.html, companyId)
   const errors = problems.map(({ code, message }) => ({ path: 'html', code, message }))
   if (errors.length > 0) throw new Problem('INVALID_TEMPLATE', { errors })
   return { ...rendered, text: rendered.text ?? (await checker.textOf(rendered.html, companyId)) }

@@ -97,7 +97,6 @@ async function draftAll(request: TracedRequest, deps: AcceptDeps) {
   const { members, caller } = request
   const drafts: Draft[] = []
   const refusals = new Map<number, Refusal>()
-  const allowances = { linkSchemes: caller.linkSchemes }
   const bodies = members.map(({ body }) => body)
   const templates = await findTemplates(bodies, caller, deps.findTemplate)
   let startedMs = performance.now()
@@ -115,7 +114,7 @@ async function draftAll(request: TracedRequest, deps: AcceptDeps) {
     const content = renderBody(member.body, templates)
     if (!content.ok) return content.refusal
     const { body } = content
-    const problems = body.html === undefined ? [] : await deps.html.check(body.html, caller.companyId, allowances)
+    const problems = body.html === undefined ? [] : await deps.html.check(body.html, caller.companyId)
     const refusal = refuseBody(body, problems, caller, deps.settings.sender, deps.clock.now())
     if (!refusal) drafts.push(draftEmail({ ...member, body }, request, deps))
     return refusal

@@ -53,6 +53,16 @@ describe('with a real thread', () => {
     expect((await Promise.all(answers)).map(codes)).toEqual([[], ['HTML_SCRIPT'], []])
   })
 
+  test('small and large HTML may link to the schemes of LINK_SCHEMES, and to no others', async () => {
+    const link = '<a href="myapp://order/1">Open</a>'
+    const adding = new HtmlChecker('a key', ['myapp'])
+    for (const html of [link, link + large]) {
+      expect(await adding.check(html, 'acme')).toEqual([])
+      expect(codes(await check(html))).toEqual(['HTML_URL_SCHEME'])
+    }
+    await adding.close()
+  })
+
   test('short HTML with many tags goes to the thread too', async () => {
     const [few, many] = ['<br>'.repeat(256), '<br>'.repeat(257)]
     expect([checker.takesTime(few), checker.takesTime(many)]).toEqual([false, true])
@@ -84,7 +94,7 @@ describe('with a thread that misbehaves', () => {
     vi.useFakeTimers()
     made = []
     slowToStart = false
-    checker = new HtmlChecker('a key', () => {
+    checker = new HtmlChecker('a key', [], () => {
       made.push(new StubThread(slowToStart))
       return made.at(-1) as unknown as Worker
     })

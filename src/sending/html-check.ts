@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { countTags } from '../contracts/html/parse-budget.ts'
 import { htmlProof } from '../contracts/html/proof.ts'
-import { checkHtml, type HtmlAllowances, type HtmlProblem } from '../contracts/html/rules.ts'
+import { checkHtml, type HtmlProblem } from '../contracts/html/rules.ts'
 import { textFromHtml } from '../contracts/html/to-text.ts'
 import { TurnQueue } from '../runtime/turn-queue.ts'
 
@@ -29,7 +29,6 @@ const GIVEN_UP: Answer = { problems: [TOO_SLOW], text: '' }
 type Job = {
   id: number
   html: string
-  allowances: HtmlAllowances
   task: keyof Answer
   resolve: (answer: Answer) => void
   deadline?: NodeJS.Timeout
@@ -44,10 +43,13 @@ export class HtmlChecker {
   readonly #waiting = new TurnQueue<Job>()
   #lastId = 0
   readonly #proofKey: string
-  readonly #startThread: () => Worker
+  readonly #linkSchemes: readonly string[]
+  readonly #startThread: (linkSchemes: readonly string[]) => Worker
 
-  constructor(proofKey: string, startThread = startHtmlThread) {
+  /** `linkSchemes`: of the setting LINK_SCHEMES. */
+  constructor(proofKey: string, linkSchemes: readonly string[] = [], startThread = startHtmlThread) {
     this.#proofKey = proofKey
+    this.#linkSchemes = linkSchemes
     this.#startThread = startThread
   }
 
@@ -61,9 +63,9 @@ export class HtmlChecker {
     return proof !== null && proof === this.proofOf(html)
   }
 
-  async check(html: string, companyId: string, allowances: HtmlAllowances = {}): Promise<HtmlProblem[]> {
-    if (!this.takesTime(html)) return checkHtml(html, allowances)
-    return (await this.#ask('problems', html, companyId, allowances)).problems!
+  async check(html: string, companyId: string): Promise<HtmlProblem[]> {
+    if (!this.takesTime(html)) return checkHtml(html, this.#linkSchemes)
+    return (await this.#ask('problems', html, companyId)).problems!
   }
 
   /** Whether the HTML is too large, or has too many tags, to be parsed on the event loop. */
@@ -86,9 +88,9 @@ export class HtmlChecker {
     await worker?.terminate()
   }
 
-  #ask(task: Job['task'], html: string, companyId: string, allowances: HtmlAllowances = {}): Promise<Answer> {
+  #ask(task: Job['task'], html: string, companyId: string): Promise<Answer> {
     return new Promise(resolve => {
-      this.#waiting.push(companyId, { id: ++this.#lastId, html, allowances, task, resolve })
+      this.#waiting.push(companyId, { id: ++this.#lastId, html, task, resolve })
       this.#next()
     })
   }
@@ -98,7 +100,7 @@ export class HtmlChecker {
     const job = this.#waiting.shift()
     if (!job) return
     this.#running = job
-    this.#thread().postMessage({ id: job.id, html: job.html, allowances: job.allowances, task: job.task })
+    this.#thread().postMessage({ id: job.id, html: job.html, task: job.task })
     this.#expectAnswer(job)
   }
 
@@ -137,7 +139,7 @@ export class HtmlChecker {
 
   #thread(): Worker {
     if (this.#worker) return this.#worker
-    const worker = this.#startThread()
+    const worker = this.#startThread(this.#linkSchemes)
     this.#started = false
     worker.unref()
     worker.on('message', (message: FromThread) => {
@@ -151,6 +153,6 @@ export class HtmlChecker {
   }
 }
 
-function startHtmlThread(): Worker {
-  return new Worker(WORKER, { resourceLimits: { maxOldGenerationSizeMb: 512 } })
+function startHtmlThread(linkSchemes: readonly string[]): Worker {
+  return new Worker(WORKER, { workerData: { linkSchemes }, resourceLimits: { maxOldGenerationSizeMb: 512 } })
 }

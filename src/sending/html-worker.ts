@@ -1,12 +1,14 @@
-import { parentPort } from 'node:worker_threads'
-import { checkHtml, type HtmlAllowances } from '../contracts/html/rules.ts'
+import { parentPort, workerData } from 'node:worker_threads'
+import { checkHtml } from '../contracts/html/rules.ts'
 import { textFromHtml } from '../contracts/html/to-text.ts'
 import type { FromThread } from './html-check.ts'
 
-type Question = { id: number; html: string; allowances: HtmlAllowances; task: 'problems' | 'text' }
+type Question = { id: number; html: string; task: 'problems' | 'text' }
 
-parentPort?.on('message', ({ id, html, allowances, task }: Question) => {
-  say(task === 'text' ? { id, text: textFromHtml(html) } : { id, problems: checkHtml(html, allowances) })
+const { linkSchemes } = workerData as { linkSchemes: readonly string[] }
+
+parentPort?.on('message', ({ id, html, task }: Question) => {
+  say(task === 'text' ? { id, text: textFromHtml(html) } : { id, problems: checkHtml(html, linkSchemes) })
 })
 // Everything is loaded: from now on an answer takes as long as its HTML does.
 say({ started: true })

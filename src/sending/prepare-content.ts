@@ -5,12 +5,11 @@ import type { HtmlChecker } from './html-check.ts'
 import type { PublishedTemplates } from './published-templates.ts'
 import { needsRendering, renderEmail } from './render-email.ts'
 import { withSender } from './sender.ts'
-import { type Invalid, type LinkSchemesOf, validateEmail } from './validate-email.ts'
+import { type Invalid, validateEmail } from './validate-email.ts'
 
 export type ContentDeps = {
   html: HtmlChecker
   sender: SenderSettings
-  linkSchemesOf: LinkSchemesOf
   templates: Pick<PublishedTemplates, 'find'>
   /** Keeps what was rendered, so that a retry sends the same. false: somebody else is changing the e-mail. */
   store: (content: RenderedContent) => Promise<boolean>
@@ -22,13 +21,13 @@ export async function prepareContent(
   companyId: string,
   deps: ContentDeps,
 ): Promise<EmailToSend | Invalid | null> {
-  const { html, linkSchemesOf } = deps
+  const { html } = deps
   const email = withSender(loaded, deps.sender)
   if ('failure' in email) return email
-  if (!needsRendering(email)) return (await validateEmail(email, companyId, html, linkSchemesOf)) ?? email
+  if (!needsRendering(email)) return (await validateEmail(email, companyId, html)) ?? email
   const rendered = await renderEmail(email, deps.templates)
   if ('failure' in rendered) return rendered
-  const invalid = await validateEmail(rendered, companyId, html, linkSchemesOf)
+  const invalid = await validateEmail(rendered, companyId, html)
   if (invalid) return invalid
   const checked = { ...rendered, htmlProof: rendered.html === null ? null : html.proofOf(rendered.html) }
   return (await deps.store(checked)) ? checked : null

@@ -2,7 +2,6 @@ import { ZodError } from 'zod'
 import { bareAddress, parseAddress, parseBareAddress } from '../contracts/addresses.ts'
 import { hasMoreCharacters } from '../contracts/characters.ts'
 import { hashEmail } from '../contracts/hashing.ts'
-import type { HtmlProblem } from '../contracts/html/rules.ts'
 import { EMAIL_JOB_CONFIG, type EmailSendJobData, validateEmailJobData } from '../contracts/job.ts'
 import { fieldPath } from '../contracts/refusal.ts'
 import { SEND_LIMITS } from '../contracts/send-body.ts'
@@ -13,23 +12,16 @@ import type { HtmlChecker } from './html-check.ts'
 import type { FailureFacts } from './outcome.ts'
 
 export type Validation = (typeof VALIDATIONS)[number]
-/** Link schemes that the company allows beside the usual ones; read only for HTML that would be refused without them. */
-export type LinkSchemesOf = (companyId: string) => Promise<readonly string[]>
 export type Invalid = { validation: Validation; failure: FailureFacts }
 
 /** Four validations, in this order; the first that fails ends the e-mail. */
-export async function validateEmail(
-  email: EmailToSend,
-  companyId: string,
-  html: HtmlChecker,
-  linkSchemesOf: LinkSchemesOf,
-): Promise<Invalid | null> {
+export async function validateEmail(email: EmailToSend, companyId: string, html: HtmlChecker): Promise<Invalid | null> {
   const plain = isPlain(email)
   return (
     (plain ? null : checkIntegrity(email)) ??
     checkOutbox(email, companyId) ??
     (plain ? null : checkRecipients(email)) ??
-    checkTemplate(email, html, linkSchemesOf)
+    checkTemplate(email, html)
   )
 }
 
@@ -143,11 +135,7 @@ function checkRecipients(email: EmailToSend): Invalid | null {
   return bad ? invalid('RECIPIENT', 'INVALID_EMAIL', 'A recipient address is not valid') : null
 }
 
-async function checkTemplate(
-  email: EmailToSend,
-  checker: HtmlChecker,
-  linkSchemesOf: LinkSchemesOf,
-): Promise<Invalid | null> {
+async function checkTemplate(email: EmailToSend, checker: HtmlChecker): Promise<Invalid | null> {
   const { html, text, subject, companyId } = email
   if (!html && !text) return badTemplate('The e-mail has no content')
   if (!subject || hasMoreCharacters(subject, SEND_LIMITS.SUBJECT_CHARS))
@@ -156,16 +144,10 @@ async function checkTemplate(
   if (Buffer.byteLength(html) > SEND_LIMITS.CONTENT_BYTES) return badTemplate('The HTML is larger than 512 KB')
   if (checker.hasValidProof(html, email.htmlProof)) return null
   const problems = await checker.check(html, companyId)
-  if (!problems.some(problem => problem.code === 'HTML_URL_SCHEME')) return refusalOf(problems)
-  const linkSchemes = await linkSchemesOf(companyId)
-  return refusalOf(linkSchemes.length === 0 ? problems : await checker.check(html, companyId, { linkSchemes }))
+  return problems.length > 0 ? badTemplate(problems.map(problem => problem.message).join('; ')) : null
 }
 
 const badTemplate = (message: string) => invalid('TEMPLATE', 'INVALID_TEMPLATE', message)
-
-function refusalOf(problems: HtmlProblem[]): Invalid | null {
-  return problems.length > 0 ? badTemplate(problems.map(problem => problem.message).join('; ')) : null
-}
 
 function firstSentence(error: unknown): string {
   if (!(error instanceof ZodError)) return (error as Error).message

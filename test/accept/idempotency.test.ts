@@ -342,7 +342,6 @@ describe('a crash between the commit and the answer', () => {
           test: false,
           fromDomains: [],
           defaultFrom: null,
-          linkSchemes: [],
           retryPolicy: null,
         },
         requestId: 'the-one-without-an-answer',

@@ -126,10 +126,6 @@ describe.concurrent('beside a running gateway', () => {
       const updated = await json('company', 'update', 'acme', '--retry-policy', policy)
       expect(updated).toMatchObject({ retryPolicy: policy === 'none' ? null : policy })
     }
-    const linked = await json('company', 'update', 'acme', '--link-schemes', 'MyApp://,myapp-test,myapp')
-    expect(linked).toMatchObject({ weight: 5, linkSchemes: ['myapp', 'myapp-test'] })
-    expect(await lines('company', 'update', 'acme', '--weight', '5')).toContain('links myapp myapp-test')
-    expect(await json('company', 'update', 'acme', '--link-schemes', 'none')).toMatchObject({ linkSchemes: [] })
   })
 
   test.sequential('key create makes live and test keys with the scopes asked for, and key list keeps the secret', async () => {
@@ -393,9 +389,6 @@ describe.concurrent('called wrongly, a command shows its usage and exits 2', () 
     ['company create'],
     ['company create b --weight heavy'],
     ['company create b --from-domains nonsense'],
-    ['company create b --link-schemes javascript'],
-    ['company update acme --link-schemes myapp,ms-word'],
-    ['company update acme --link-schemes my_app'],
     ['key create'],
     ['key create --company acme --scopes everything'],
     ['admin add a:b'],

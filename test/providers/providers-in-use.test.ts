@@ -36,6 +36,13 @@ async function prepareGateway() {
     smtp: { ...env, EMAIL_PROVIDER: 'smtp', SMTP_URL: nobody },
     client,
     send: (gateway: { url: string }, key = company) => call(gateway.url, key, 'POST', '/v1/email/send', MAIL),
+    /** As when its processes have not reported for as long as they count. */
+    untilFree: () =>
+      until(
+        () => count('select (held_until < now())::int as n from gateway_database'),
+        n => n === 1,
+        20_000,
+      ),
     captured: () => count('select count(*)::int as n from capture_inbox'),
     statuses: async () =>
       (await client.query<{ status: string }>('select status from email_outbox')).rows.map(row => row.status),
@@ -73,26 +80,23 @@ test.concurrent('a process without EMAIL_PROVIDER captures nothing that was acce
   await stopped(await spawnGateway({ env }))
 })
 
-test.concurrent('a process with another provider waits, says which setting differs, and goes on when the others are stopped', async () => {
+test.concurrent('a process with another provider refuses to start while others run, and says which setting differs', async () => {
   const { env, smtp, send, client, captured } = await prepareGateway()
   const before = await spawnGateway({ env })
-  const next = launchGateway({ env: smtp })
-  await next.printed(
-    /Waiting: EMAIL_PROVIDER is smtp here and capture at all \S+:\d+: this process takes no mail until/,
+  const refused = await runGateway(['start'], { env: smtp })
+  expect(refused).toMatchObject({ code: 1, signal: null })
+  expect(refused.stderr).toMatch(
+    /^EMAIL_PROVIDER is smtp here and capture at all \S+:\d+: stop the processes that differ, and start this one again\. [^\n]+\n$/,
   )
-  expect(next.output()).not.toMatch(/API at/)
+  expect(refused.stdout).not.toMatch(/API at/)
   expect((await send(before)).status).toBe(202)
   await until(captured, n => n === 1)
-  const { rows } = await client.query(
-    'select role, pid, waiting is not null as waits from gateway_processes order by waits',
-  )
-  expect(rows).toEqual([
-    { role: 'all', pid: before.pid, waits: false },
-    { role: 'all', pid: next.pid, waits: true },
+  expect((await client.query('select role, pid from gateway_processes')).rows).toEqual([
+    { role: 'all', pid: before.pid },
   ])
 
   await stopped(before)
-  await next.printed(/API at http/)
+  const next = await spawnGateway({ env: smtp })
   // Only who captures has an inbox to look at.
   expect(before.output()).toMatch(/API at .*captured e-mails at .*\/admin\/inbox/)
   expect(next.output()).not.toContain('/admin/inbox')
@@ -100,48 +104,42 @@ test.concurrent('a process with another provider waits, says which setting diffe
   expect((await client.query('select from gateway_processes')).rows).toEqual([])
 })
 
-test.concurrent('a worker with the same provider and another relay waits, says which setting differs, and takes no mail', async () => {
-  const { env, smtp, client, send, statuses } = await prepareGateway()
+test.concurrent('a worker with the same provider and another relay refuses to start, says which setting differs, and takes no mail', async () => {
+  const { env, smtp, send, statuses } = await prepareGateway()
   const relay = await startFakeSmtp()
   atCleanUp(() => relay.close())
   const before = await spawnGateway({ env: smtp, role: 'api' })
-  const elsewhere = { ...env, EMAIL_PROVIDER: 'smtp', SMTP_URL: `smtp://127.0.0.1:${relay.port}` }
-  const next = launchGateway({ env: elsewhere, role: 'worker' })
-  await next.printed(/Waiting: SMTP_URL leads to smtp@127\.0\.0\.1:\d+ here and to smtp@127\.0\.0\.1:\d+ at api /)
   expect((await send(before)).status).toBe(202)
-  await until(
-    async () => (await client.query('select from gateway_processes where waiting is not null')).rows.length,
-    n => n === 1,
-  )
+  const elsewhere = { ...env, EMAIL_PROVIDER: 'smtp', SMTP_URL: `smtp://127.0.0.1:${relay.port}` }
+  expect(await runGateway(['start', '--role', 'worker'], { env: elsewhere })).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^SMTP_URL leads to smtp@127\.0\.0\.1:\d+ here and to smtp@127\.0\.0\.1:\d+ at api /),
+  })
   expect(await statuses()).toEqual(['PENDING'])
   await stopped(before)
-  await next.printed(/Sending the e-mails/)
+  const next = await spawnGateway({ env: elsewhere, role: 'worker' })
   await until(statuses, found => found.join() === 'SENT', 20_000)
   await stopped(next)
 })
 
-test.concurrent('a process that waits for others ends when it is told to', async () => {
-  const { env, smtp } = await prepareGateway()
-  const before = await spawnGateway({ env })
-  const next = launchGateway({ env: smtp })
-  await next.printed(/Waiting: EMAIL_PROVIDER/)
-  await stopped(next)
-  await stopped(before)
-})
-
-test.concurrent('a killed process is waited for until its time is over, not for ever', async () => {
-  const { env, smtp } = await prepareGateway()
+test.concurrent('a killed process counts until its time is over, which the refusal says, and not for ever', async () => {
+  const { env, smtp, untilFree } = await prepareGateway()
   const before = await spawnGateway({ env })
   before.signal('SIGKILL')
   await before.exited
-  const next = await spawnGateway({ env: smtp })
-  await stopped(next)
+  expect(await runGateway(['start'], { env: smtp })).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('One that was killed counts for 15 seconds.'),
+  })
+  await untilFree()
+  await stopped(await spawnGateway({ env: smtp }))
 })
 
-test.concurrent('a process that was stopped while another with other providers took over gives up', async () => {
-  const { env, smtp, client } = await prepareGateway()
+test.concurrent('a process that was suspended while another with other providers took over gives up', async () => {
+  const { env, smtp, client, untilFree } = await prepareGateway()
   const before = await spawnGateway({ env })
   before.signal('SIGSTOP')
+  await untilFree()
   const next = await spawnGateway({ env: smtp })
   before.signal('SIGCONT')
   expect(await before.exited).toEqual({ code: 1, signal: null })

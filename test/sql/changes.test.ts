@@ -89,7 +89,7 @@ describe('mark_email_failed', () => {
       version: '1',
       providers: ['capture'],
     }
-    await reportProcess(gateway.db.pool, { ...worker, settings: { RETRY_POLICY: 'patient' } }, null)
+    await reportProcess(gateway.db.pool, { ...worker, settings: { RETRY_POLICY: 'patient' } })
     const [chosen, usual] = [
       await sendOk(gateway, company, { delay: 3_600_000, retryPolicy: 'steps' }),
       await sendOk(gateway, company, { delay: 3_600_000 }),

@@ -221,7 +221,6 @@ function attemptDepsOf(db: Queryable, change: WorkerChange): AttemptDeps {
   const html = new HtmlChecker('a key')
   const content = {
     html,
-    linkSchemesOf: async () => [],
     templates: new PublishedTemplates(db),
     sender: {
       defaultFrom: (parseAddress('gateway@example.com') as { value: MailAddress }).value,

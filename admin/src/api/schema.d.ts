@@ -2692,7 +2692,6 @@ export interface components {
       retryPolicy: 'steps' | 'exponential' | 'patient' | 'persistent' | null
       fromDomains: (string)[]
       defaultFrom: string | null
-      linkSchemes: (string)[]
       locale: string
       isDefault: boolean
       pausedAt: string | null
@@ -2752,8 +2751,6 @@ export interface components {
       fromDomains?: (string)[]
       /** The sender of its e-mails that name none, of one of its domains; null: the setting EMAIL_FROM */
       defaultFrom?: string | null
-      /** URL schemes of its own apps that its e-mails may link to */
-      linkSchemes?: (string)[]
       /** Of its templates, when a request names none */
       locale?: string
       /** E-mails that come by SQL without a company are its own */
@@ -3129,8 +3126,6 @@ export interface components {
       fromDomains?: (string)[]
       /** The sender of its e-mails that name none, of one of its domains; null: the setting EMAIL_FROM */
       defaultFrom?: string | null
-      /** URL schemes of its own apps that its e-mails may link to */
-      linkSchemes?: (string)[]
       /** Of its templates, when a request names none */
       locale?: string
       /** Why; for the audit log */
@@ -3240,8 +3235,6 @@ export interface components {
       company?: string
     }
     PreviewDraftInput: {
-      /** Whose link schemes the HTML may use */
-      companyId?: string
       subject: string
       html?: string | null
       text?: string | null

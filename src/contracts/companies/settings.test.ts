@@ -1,11 +1,5 @@
 import { expect, test } from 'vitest'
-import {
-  companyChangeSchema,
-  newCompanySchema,
-  parseDefaultFrom,
-  parseFromDomain,
-  parseLinkSchemes,
-} from './settings.ts'
+import { companyChangeSchema, newCompanySchema, parseDefaultFrom, parseFromDomain } from './settings.ts'
 
 test('a sender domain is kept in lower-case ASCII, and anything else is refused', () => {
   expect(parseFromDomain(' Café.Example ')).toEqual({ ok: true, value: 'xn--caf-dma.example' })
@@ -20,14 +14,6 @@ test('a sender domain is kept in lower-case ASCII, and anything else is refused'
     'a.example#',
   ])
     expect(parseFromDomain(wrong).ok, wrong).toBe(false)
-})
-
-test('link schemes are kept once, and dangerous ones are refused by name', () => {
-  expect(parseLinkSchemes(['MyApp://', 'myapp', 'other:'])).toEqual({ ok: true, value: ['myapp', 'other'] })
-  expect(parseLinkSchemes(['javascript'])).toMatchObject({
-    ok: false,
-    problem: expect.stringContaining('"javascript"'),
-  })
 })
 
 test('a default sender has to be of one of the domains', () => {

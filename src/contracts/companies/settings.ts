@@ -1,7 +1,6 @@
 import { domainToASCII } from 'node:url'
 import { z } from 'zod'
 import { formatAddress, NOT_IN_DOMAIN, parseAddress } from '../addresses.ts'
-import { MAX_LINK_SCHEMES, parseLinkScheme } from '../html/link-schemes.ts'
 import { RETRY_POLICY_NAMES } from '../retry.ts'
 import { localeSchema } from '../send-body.ts'
 import { justificationSchema } from '../suppression/view.ts'
@@ -25,18 +24,6 @@ export function parseFromDomain(given: string): Parsed<string> {
     : { ok: false, problem: 'is not a domain' }
 }
 
-/** Each once. */
-export function parseLinkSchemes(given: readonly string[]): Parsed<string[]> {
-  const schemes = new Set<string>()
-  for (const text of given) {
-    const parsed = parseLinkScheme(text)
-    if (!parsed.ok) return { ok: false, problem: `"${text}" ${parsed.problem}` }
-    schemes.add(parsed.scheme)
-  }
-  if (schemes.size > MAX_LINK_SCHEMES) return { ok: false, problem: `at most ${MAX_LINK_SCHEMES}` }
-  return { ok: true, value: [...schemes] }
-}
-
 /** The default sender has to be of one of the company's domains. */
 export function parseDefaultFrom(
   given: string,
@@ -57,20 +44,6 @@ const fromDomain = z
     const parsed = parseFromDomain(text)
     if (parsed.ok) return parsed.value
     context.issues.push({ code: 'custom', message: parsed.problem, params: { code: 'INVALID_DOMAIN' }, input: text })
-    return z.NEVER
-  })
-const linkSchemes = z
-  .array(z.string().max(50))
-  .max(MAX_LINK_SCHEMES)
-  .transform((given, context): string[] => {
-    const parsed = parseLinkSchemes(given)
-    if (parsed.ok) return parsed.value
-    context.issues.push({
-      code: 'custom',
-      message: parsed.problem,
-      params: { code: 'INVALID_LINK_SCHEME' },
-      input: given,
-    })
     return z.NEVER
   })
 
@@ -102,7 +75,6 @@ const settings = {
     .nullable()
     .optional()
     .describe('The sender of its e-mails that name none, of one of its domains; null: the setting EMAIL_FROM'),
-  linkSchemes: linkSchemes.optional().describe('URL schemes of its own apps that its e-mails may link to'),
   locale: localeSchema.optional().describe('Of its templates, when a request names none'),
 }
 
@@ -140,7 +112,6 @@ export const companySettingsSchema = z
     retryPolicy: z.enum(RETRY_POLICY_NAMES).nullable(),
     fromDomains: z.array(z.string()),
     defaultFrom: z.string().nullable(),
-    linkSchemes: z.array(z.string()),
     locale: z.string(),
     isDefault: z.boolean(),
     pausedAt: instant.nullable(),

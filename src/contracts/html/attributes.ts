@@ -2,7 +2,7 @@ import type { HtmlCode } from '../templates/rules.ts'
 import { checkCss } from './css-rules.ts'
 import { type DataUrls, isDangerousValue, isHarmlessUrl } from './urls.ts'
 
-/** Collects the problems; `linkSchemes` are the URL schemes of the company's own apps. */
+/** Collects the problems; `linkSchemes` are those of the setting LINK_SCHEMES. */
 export type Inspection = {
   report: (code: HtmlCode, message: string) => void
   linkSchemes: ReadonlySet<string>

@@ -1,10 +1,8 @@
-/** Allowed for every company. A company can add the schemes of its own apps. */
-const LINK_SCHEMES: ReadonlySet<string> = new Set('https http mailto tel sms whatsapp tg cid'.split(' '))
-
-export const MAX_LINK_SCHEMES = 20
+/** Always allowed. The setting LINK_SCHEMES adds those of other apps. */
+const ALWAYS_ALLOWED: ReadonlySet<string> = new Set('https http mailto tel sms whatsapp tg cid'.split(' '))
 
 /**
- * No company can add these: schemes that run code, read local files, or pass a command to a program that is installed on most
+ * LINK_SCHEMES cannot add these: schemes that run code, read local files, or pass a command to a program that is installed on most
  * machines of some kind. Each has been used in an attack with a link in an e-mail, or is closely related to one that has.
  */
 const REFUSED_SCHEMES: ReadonlySet<string> = new Set(
@@ -31,21 +29,17 @@ const REFUSED_PREFIXES = ['ms-', 'microsoft-', 'microsoft.', 'vnd.ms', 'com.micr
 /** At least two letters: a single one is a Windows drive. */
 const SCHEME = /^[a-z][a-z0-9+.-]{1,39}$/
 
-export function isLinkScheme(scheme: string, ofCompany: ReadonlySet<string>): boolean {
-  return LINK_SCHEMES.has(scheme) || (ofCompany.has(scheme) && !isRefused(scheme))
+export function isLinkScheme(scheme: string, added: ReadonlySet<string>): boolean {
+  return ALWAYS_ALLOWED.has(scheme) || (added.has(scheme) && !isRefused(scheme))
 }
 
-export type ParsedLinkScheme = { ok: true; scheme: string } | { ok: false; problem: string }
-
-/** Accepts `myapp`, `MyApp:` and `myapp://`. */
-export function parseLinkScheme(text: string): ParsedLinkScheme {
+/** `myapp` of `myapp`, `MyApp:` and `myapp://`; null when it is no scheme, or a dangerous one. */
+export function parseLinkScheme(text: string): string | null {
   const scheme = text
     .trim()
     .toLowerCase()
     .replace(/:(?:\/\/)?$/, '')
-  if (!SCHEME.test(scheme)) return { ok: false, problem: 'is not a URL scheme such as myapp' }
-  if (isRefused(scheme)) return { ok: false, problem: 'runs code or starts programs on the reader’s machine' }
-  return { ok: true, scheme }
+  return SCHEME.test(scheme) && !isRefused(scheme) ? scheme : null
 }
 
 function isRefused(scheme: string): boolean {

@@ -25,5 +25,5 @@ test('a change of the rules is noticed, so that their version can be raised', ()
   expect(
     { version: HTML_RULES_VERSION, digest: rulesDigest() },
     'The HTML rules changed: raise HTML_RULES_VERSION if a result can change, and write the digest here',
-  ).toEqual({ version: 4, digest: '9b1db5297d3e6208' })
+  ).toEqual({ version: 4, digest: 'a254e00e1d6ffffa' })
 })

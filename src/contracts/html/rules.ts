@@ -15,11 +15,11 @@ const CONDITIONAL = /<!--\s{0,20}\[if/i
 /** Bounded, because an unbounded `[^\]]*` restarts at each of the 70 000 openings that fit into 512 KB. */
 const CONDITIONAL_MARKERS = /<!--\s{0,20}\[if[^\]]{0,200}\]>(?:<!-->|-->)?|(?:<!--\s{0,20})?<!\[endif\]-->/gi
 
-/** `linkSchemes`: URL schemes of the company's own apps. */
-export type HtmlAllowances = { linkSchemes?: readonly string[] }
-
-/** The active content of the HTML, one problem per code; empty when it is harmless. See docs/content.md. */
-export function checkHtml(html: string, { linkSchemes = [] }: HtmlAllowances = {}): HtmlProblem[] {
+/**
+ * The active content of the HTML, one problem per code; empty when it is harmless. See docs/content.md.
+ * `linkSchemes`: of the setting LINK_SCHEMES.
+ */
+export function checkHtml(html: string, linkSchemes: readonly string[] = []): HtmlProblem[] {
   if (html.includes('\0')) return [{ code: 'HTML_NUL', message: 'NUL characters are not allowed' }]
   const found = new Map<HtmlCode, string>()
   const inspection: Inspection = {

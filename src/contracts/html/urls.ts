@@ -20,13 +20,13 @@ export type DataUrls = 'none' | 'raster' | 'stylesheet'
 
 const NO_SCHEMES: ReadonlySet<string> = new Set()
 
-/** Whether a link or resource may have this URL. `ofCompany`: schemes of the company's own apps, which are allowed in links only. */
-export function isHarmlessUrl(value: string, dataUrls: DataUrls, ofCompany = NO_SCHEMES): boolean {
+/** Whether a link or resource may have this URL. `linkSchemes`: those of the setting LINK_SCHEMES, which are allowed in links only. */
+export function isHarmlessUrl(value: string, dataUrls: DataUrls, linkSchemes = NO_SCHEMES): boolean {
   const scheme = schemeOf(value)
   if (scheme === 'https' || scheme === 'http') return true
   if (scheme === null) return !isNetworkPath(value)
   if (scheme === 'data') return isHarmlessData(value, dataUrls)
-  return isLinkScheme(scheme, dataUrls === 'none' ? ofCompany : NO_SCHEMES)
+  return isLinkScheme(scheme, dataUrls === 'none' ? linkSchemes : NO_SCHEMES)
 }
 
 /** For attributes that need not be a URL: a network path or an executable scheme. */

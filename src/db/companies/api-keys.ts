@@ -13,7 +13,6 @@ export type KnownKey = {
   revoked: boolean
   fromDomains: string[]
   defaultFrom: string | null
-  linkSchemes: string[]
   ratePerSecond: number | null
   retryPolicy: RetryPolicyName | null
 }
@@ -23,7 +22,7 @@ export async function findKeys(db: Queryable, keyIds: string[]): Promise<KnownKe
     db,
     'find-api-keys',
     `select k.key_id as "keyId", k.company_id as "companyId", c.name as "companyName", k.mode, k.secret_hash as "secretHash",
-       k.scopes, k.revoked_at is not null as revoked, c.from_domains as "fromDomains", c.default_from as "defaultFrom", c.link_schemes as "linkSchemes",
+       k.scopes, k.revoked_at is not null as revoked, c.from_domains as "fromDomains", c.default_from as "defaultFrom",
        c.rate_per_second as "ratePerSecond", c.retry_policy as "retryPolicy"
      from api_keys k join companies c using (company_id) where k.key_id = any($1)`,
     [keyIds],

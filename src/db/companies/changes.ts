@@ -65,8 +65,8 @@ export async function changeCompany(
 }
 
 function settingsOf(company: Company) {
-  const { name, fromDomains, defaultFrom, linkSchemes, weight, ratePerSecond, retryPolicy, locale, isDefault } = company
-  return { name, fromDomains, defaultFrom, linkSchemes, weight, ratePerSecond, retryPolicy, locale, isDefault }
+  const { name, fromDomains, defaultFrom, weight, ratePerSecond, retryPolicy, locale, isDefault } = company
+  return { name, fromDomains, defaultFrom, weight, ratePerSecond, retryPolicy, locale, isDefault }
 }
 
 export type WantedKey = { companyId: string; mode: KeyMode; scopes: Scope[]; name: string | null }

@@ -8,8 +8,6 @@ export type Company = {
   fromDomains: string[]
   /** The sender of its e-mails that name none; null: EMAIL_FROM. */
   defaultFrom: string | null
-  /** URL schemes of its own apps, in lower case. */
-  linkSchemes: string[]
   weight: number
   ratePerSecond: number | null
   retryPolicy: RetryPolicyName | null
@@ -24,12 +22,12 @@ export type Company = {
   createdAt: Date
 }
 
-const COLUMNS = `company_id as "companyId", name, from_domains as "fromDomains", default_from as "defaultFrom", link_schemes as "linkSchemes", weight, rate_per_second as "ratePerSecond",
+const COLUMNS = `company_id as "companyId", name, from_domains as "fromDomains", default_from as "defaultFrom", weight, rate_per_second as "ratePerSecond",
   retry_policy as "retryPolicy", locale, paused_at as "pausedAt", pause_reason as "pauseReason",
   paused_by as "pausedBy", is_default as "isDefault", created_at as "createdAt"`
 
 export type CompanyChange = Partial<
-  Pick<Company, 'fromDomains' | 'defaultFrom' | 'linkSchemes' | 'weight' | 'ratePerSecond' | 'retryPolicy' | 'locale'>
+  Pick<Company, 'fromDomains' | 'defaultFrom' | 'weight' | 'ratePerSecond' | 'retryPolicy' | 'locale'>
 >
 
 export async function insertCompany(
@@ -39,8 +37,8 @@ export async function insertCompany(
   const [row] = await run<Company>(
     db,
     'insert-company',
-    `insert into companies (company_id, name, from_domains, weight, rate_per_second, retry_policy, link_schemes, default_from, locale)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning ${COLUMNS}`,
+    `insert into companies (company_id, name, from_domains, weight, rate_per_second, retry_policy, default_from, locale)
+     values ($1, $2, $3, $4, $5, $6, $7, $8) returning ${COLUMNS}`,
     [
       company.companyId,
       company.name,
@@ -48,7 +46,6 @@ export async function insertCompany(
       company.weight ?? 1,
       company.ratePerSecond ?? null,
       company.retryPolicy ?? null,
-      company.linkSchemes ?? [],
       company.defaultFrom ?? null,
       company.locale ?? DEFAULT_LOCALE,
     ],
@@ -80,17 +77,6 @@ export async function findCompany(db: Queryable, idOrName: string): Promise<Comp
   return row ?? null
 }
 
-/** URL schemes that its e-mails may link to, in addition to those allowed for every company. */
-export async function listLinkSchemes(db: Queryable, companyId: string): Promise<string[]> {
-  const [row] = await run<{ linkSchemes: string[] }>(
-    db,
-    'list-link-schemes',
-    `select link_schemes as "linkSchemes" from companies where company_id = $1`,
-    [companyId],
-  )
-  return row?.linkSchemes ?? []
-}
-
 /** undefined leaves a field unchanged; null removes the limit, the policy or the default sender. */
 export async function updateCompany(db: Queryable, companyId: string, change: CompanyChange): Promise<void> {
   await run(
@@ -100,9 +86,8 @@ export async function updateCompany(db: Queryable, companyId: string, change: Co
        from_domains = coalesce($2, from_domains), weight = coalesce($3, weight),
        rate_per_second = case when $4 then $5 else rate_per_second end,
        retry_policy = case when $6 then $7 else retry_policy end,
-       link_schemes = coalesce($8, link_schemes),
-       default_from = case when $9 then $10 else default_from end,
-       locale = coalesce($11, locale)
+       default_from = case when $8 then $9 else default_from end,
+       locale = coalesce($10, locale)
      where company_id = $1`,
     [
       companyId,
@@ -112,7 +97,6 @@ export async function updateCompany(db: Queryable, companyId: string, change: Co
       change.ratePerSecond ?? null,
       change.retryPolicy !== undefined,
       change.retryPolicy ?? null,
-      change.linkSchemes ?? null,
       change.defaultFrom !== undefined,
       change.defaultFrom ?? null,
       change.locale ?? null,

@@ -42,8 +42,6 @@ export const companies = {
     fromDomainsHint: 'The domains it may use in From. Type one and press Enter.',
     defaultFrom: 'Default sender',
     defaultFromHint: 'Of e-mails that name none, at one of its domains. Empty: EMAIL_FROM.',
-    linkSchemes: 'Link schemes',
-    linkSchemesHint: 'URL schemes of its own apps that its e-mails may link to, such as myapp.',
     locale: 'Locale of templates',
     localeHint: 'When a request names none, such as pt-BR or en.',
     isDefault: 'E-mails that come by SQL without a company are its own',

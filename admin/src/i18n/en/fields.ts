@@ -18,7 +18,6 @@ export const fields = {
   retryPolicy: companies.form.retryPolicy,
   fromDomains: companies.form.fromDomains,
   defaultFrom: companies.form.defaultFrom,
-  linkSchemes: companies.form.linkSchemes,
   company_locale: companies.form.locale,
   isDefault: companies.isDefault,
   company: companies.company,

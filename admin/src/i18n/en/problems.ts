@@ -76,7 +76,6 @@ export const fieldProblems = {
   type_INVALID_FORMAT: 'may only have lower-case letters, digits, _ and -',
   cursor_INVALID_FORMAT: 'is no longer a page of this list; start again at the first one',
   INVALID_DOMAIN: 'is not a valid domain',
-  INVALID_LINK_SCHEME: 'has one that is not a URL scheme such as myapp, or that could start a program at the reader',
   INVALID_WEBHOOK_URL: 'is not an https address on the public internet',
   TEMPLATE_VARIABLE_MISSING: '{{name}} is missing: the template uses it and has no default for it',
   other: 'is not accepted: {{words}}',

@@ -45,8 +45,6 @@ export const companies: SameKeys<typeof en> = {
     fromDomainsHint: 'Os domínios que ela pode usar como remetente. Digite um e tecle Enter.',
     defaultFrom: 'Remetente padrão',
     defaultFromHint: 'Dos e-mails sem remetente, em um dos domínios dela. Vazio: EMAIL_FROM.',
-    linkSchemes: 'Esquemas de link',
-    linkSchemesHint: 'Esquemas de URL dos aplicativos dela que os e-mails podem usar, como meuapp.',
     locale: 'Idioma dos modelos',
     localeHint: 'Quando a requisição não informa nenhum, como pt-BR ou en.',
     isDefault: 'E-mails que chegam por SQL sem empresa são dela',

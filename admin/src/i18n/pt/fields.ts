@@ -16,7 +16,6 @@ export const fields: SameKeys<typeof en> = {
   retryPolicy: companies.form.retryPolicy,
   fromDomains: companies.form.fromDomains,
   defaultFrom: companies.form.defaultFrom,
-  linkSchemes: companies.form.linkSchemes,
   company_locale: companies.form.locale,
   isDefault: companies.isDefault,
   company: companies.company,

@@ -81,8 +81,6 @@ export const fieldProblems: SameKeys<typeof enFields> = {
   type_INVALID_FORMAT: 'só pode ter letras minúsculas, dígitos, _ e -',
   cursor_INVALID_FORMAT: 'não é mais uma página desta lista; recomece pela primeira',
   INVALID_DOMAIN: 'não é um domínio válido',
-  INVALID_LINK_SCHEME:
-    'tem um que não é um esquema de URL como myapp ou que poderia abrir um programa no aparelho do leitor',
   INVALID_WEBHOOK_URL: 'não é um endereço https na internet pública',
   TEMPLATE_VARIABLE_MISSING: 'Falta {{name}}: o modelo usa a variável e não tem um valor padrão para ela',
   other: 'não é aceito: {{words}}',

@@ -12,7 +12,7 @@ type SettingsFieldsProps = {
 
 /** The names of these fields in the API. */
 export const SETTINGS_FIELDS = [
-  ...['weight', 'ratePerSecond', 'retryPolicy', 'fromDomains', 'defaultFrom', 'linkSchemes', 'locale'],
+  ...['weight', 'ratePerSecond', 'retryPolicy', 'fromDomains', 'defaultFrom', 'locale'],
 ] as const
 
 /** The settings of a company, for a new one and for one that is there. */
@@ -86,16 +86,6 @@ export function SettingsFields({ form, onChange, readOnly = false, errorOf = () 
           readOnly={readOnly}
         />
       </SimpleGrid>
-      <TagsInput
-        label={t('form.linkSchemes')}
-        error={errorOf('linkSchemes')}
-        description={t('form.linkSchemesHint')}
-        value={form.linkSchemes}
-        onChange={linkSchemes => set({ linkSchemes })}
-        readOnly={readOnly}
-        splitChars={[',', ' ']}
-        acceptValueOnBlur
-      />
     </>
   )
 }

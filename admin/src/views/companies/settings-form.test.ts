@@ -3,7 +3,7 @@ import { changesOf, formOf, settingsOf } from './settings-form.ts'
 
 const company = {
   ...{ companyId: 'c', name: 'acme', weight: 2, ratePerSecond: 5, retryPolicy: null, fromDomains: ['a.example'] },
-  ...{ defaultFrom: 'a@a.example', linkSchemes: [], locale: 'en', isDefault: false, createdAt: '' },
+  ...{ defaultFrom: 'a@a.example', locale: 'en', isDefault: false, createdAt: '' },
   ...{ pausedAt: null, pauseReason: null, pausedBy: null },
 }
 

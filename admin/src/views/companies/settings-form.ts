@@ -8,7 +8,6 @@ export type SettingsForm = {
   retryPolicy: string | null
   fromDomains: string[]
   defaultFrom: string
-  linkSchemes: string[]
   locale: string
 }
 
@@ -21,7 +20,6 @@ export function formOf(company?: Company): SettingsForm {
     retryPolicy: company?.retryPolicy ?? null,
     fromDomains: company?.fromDomains ?? [],
     defaultFrom: company?.defaultFrom ?? '',
-    linkSchemes: company?.linkSchemes ?? [],
     locale: company?.locale ?? 'pt-BR',
   }
 }
@@ -36,7 +34,6 @@ export function settingsOf(form: SettingsForm): Settings {
     retryPolicy: form.retryPolicy as Exclude<Settings['retryPolicy'], undefined>,
     fromDomains: form.fromDomains,
     defaultFrom: form.defaultFrom.trim() === '' ? null : form.defaultFrom.trim(),
-    linkSchemes: form.linkSchemes,
     locale: form.locale.trim(),
   }
 }

@@ -12,7 +12,6 @@ import { QueryState } from '../../components/QueryState.tsx'
 import type { Source } from './Template.tsx'
 
 type PreviewProps = {
-  companyId: string | null
   source: Source
   /** null: what is typed is no JSON. */
   variables: Draft['variables'] | null
@@ -23,7 +22,7 @@ type PreviewProps = {
 /** How long nothing was typed before it is rendered again. */
 const PAUSE_MS = 400
 
-export function Preview({ companyId, source, variables, onSample }: PreviewProps) {
+export function Preview({ source, variables, onSample }: PreviewProps) {
   const { t } = useTranslation('templates')
   const { subject, html, text } = source
   const wanted = {
@@ -31,7 +30,6 @@ export function Preview({ companyId, source, variables, onSample }: PreviewProps
     html: html || null,
     text: text || null,
     variables: variables ?? {},
-    ...(companyId && { companyId }),
   }
   const [draft] = useDebouncedValue(wanted, PAUSE_MS)
   const query = useQuery(previewQuery(draft as Draft))

@@ -86,7 +86,6 @@ function Editor({ template }: { template: TemplateData }) {
         </Grid.Col>
         <Grid.Col span={{ base: 12, md: 6 }}>
           <Preview
-            companyId={companyId}
             source={source}
             variables={variables}
             onSample={names => setTyped(JSON.stringify(sampleVariables(names, variables ?? {}), null, 2))}
