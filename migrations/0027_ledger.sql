@@ -25,37 +25,18 @@ create table ledger (
 );
 create index ledger_imbalanced on ledger (day) where imbalance > 0;
 
-with sums as (
-  select s.day, s.company_id, s.accepted, d.emails_dropped_at, exists (
-      select from ledger_faults f where f.day = s.day and f.kind = 'DAY_MISSING') as gone,
-    s.ended, s.waiting, s.unknown
-  from ledger_sums s join email_days d on d.day = s.day
-), carried as (
-  select day, company_id, accepted, case when gone then 0 else ended end as ended, case when gone then 0 else waiting end as waiting,
-    case when gone then 0 else unknown end as unknown, emails_dropped_at
-  from sums
-), known as (
-  select c.day, c.company_id, c.accepted - c.ended - c.waiting - c.unknown as imbalance, f.acknowledged_at, f.acknowledged_by,
-    f.acknowledged_reason, f.emails, f.first_found_at, f.missing
-  from carried c cross join lateral (
-    select min(found_at) as first_found_at, max(acknowledged_at) as acknowledged_at, max(acknowledged_by) as acknowledged_by,
-      max(acknowledged_reason) as acknowledged_reason,
-      coalesce(sum(case when kind = 'DAY_MISSING' then c.accepted else emails end) filter (where acknowledged_at is not null), 0) as emails,
-      coalesce((array_agg(outbox_id order by outbox_id) filter (where kind = 'ROW_MISSING'))[1:100], '{}') as missing
-    from ledger_faults
-    where day = c.day and (company_id = c.company_id or company_id is null) and kind in ('ROW_MISSING', 'VANISHED', 'DAY_MISSING')
-  ) f
-)
-insert into ledger (day, company_id, accepted, ended, waiting, unknown, settled, missing, imbalanced_since, logged, acknowledged,
-  acknowledged_at, acknowledged_by, acknowledged_reason)
-select c.day, c.company_id, c.accepted, c.ended, c.waiting, c.unknown,
-  case when c.day < (now() at time zone 'UTC')::date then c.accepted else 0 end, k.missing,
-  case when k.imbalance > 0 then coalesce(k.first_found_at, now()) end, k.imbalance,
-  case when c.emails_dropped_at is not null then k.imbalance else least(k.emails, k.imbalance) end,
-  case when k.imbalance > 0 then coalesce(k.acknowledged_at, c.emails_dropped_at) end,
-  case when k.imbalance > 0 then coalesce(k.acknowledged_by, case when c.emails_dropped_at is not null then 'retention' end) end,
-  case when k.imbalance > 0 then coalesce(k.acknowledged_reason, case when c.emails_dropped_at is not null then 'The day was dropped' end) end
-from carried c join known k on k.day = c.day and k.company_id = c.company_id;
+insert into ledger (day, company_id, accepted, ended, waiting, unknown, settled, imbalanced_since, acknowledged, acknowledged_at,
+  acknowledged_by, acknowledged_reason)
+select s.day, s.company_id, s.accepted, s.ended, s.waiting, s.unknown,
+  case when s.day < (now() at time zone 'UTC')::date then s.accepted else 0 end,
+  case when s.accepted > s.ended + s.waiting + s.unknown then now() end, coalesce(f.emails, 0), f.at, f.by, f.reason
+from ledger_sums s cross join lateral (
+  select sum(case kind when 'DAY_MISSING' then s.accepted else emails end) as emails, max(acknowledged_at) as at,
+    max(acknowledged_by) as by, max(acknowledged_reason) as reason
+  from ledger_faults
+  where day = s.day and coalesce(company_id, s.company_id) = s.company_id and acknowledged_at is not null
+    and kind in ('ROW_MISSING', 'VANISHED', 'DAY_MISSING')
+) f;
 
 alter table email_days
   -- Whoever counts the day at the moment began then.
@@ -68,8 +49,9 @@ alter table email_days
   add column deletions      text,
   add column writes         bigint;
 
--- A closed day is not counted again.
-update email_days set settled_until = (day + 1)::timestamp at time zone 'UTC', counted_at = closed_at,
+-- A closed day is not counted again, unless something was wrong with it: then its missing e-mails are named.
+update email_days d set settled_until = (day + 1)::timestamp at time zone 'UTC',
+  counted_at = case when not exists (select from ledger_faults f where f.day = d.day) then closed_at end,
   deletions = files || ' ' || outbox_deleted || ' ' || events_deleted, writes = outbox_written
 where day < (now() at time zone 'UTC')::date;
 
