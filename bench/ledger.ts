@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { countLedger } from '../src/db/ledger/count.ts'
-import { takeUnlogged } from '../src/db/ledger/faults.ts'
+import { takeUnlogged } from '../src/db/ledger/ledger.ts'
 import { startPostgres } from './support/databases.ts'
 import { fillEmails } from './support/fill-emails.ts'
 import { writeResults } from './support/results.ts'
@@ -24,7 +24,7 @@ export async function benchLedger(): Promise<void> {
     await countLedger(pool, { maxMs: 0 })
     const [found] = await takeUnlogged(pool)
     const foundMs = performance.now() - deletedMs
-    if (found?.outboxId !== deleted) throw new Error(`${deleted} was not found: ${JSON.stringify(found)}`)
+    if (found?.missing[0] !== deleted) throw new Error(`${deleted} was not found: ${JSON.stringify(found)}`)
     writeResults('ledger', [
       `${EMAILS} e-mails of the last week, four events each, one connection.`,
       '',

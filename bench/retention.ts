@@ -74,8 +74,8 @@ async function fillDay(pool: pg.Pool): Promise<void> {
       [from, Math.min(EVENTS, from + CHUNK - 1), EVENTS],
     )
   }
-  await pool.query(`insert into email_days (day, closed_at) values ((now() at time zone 'UTC')::date - ${DAYS_AGO}, now())
-    on conflict (day) do update set closed_at = now(), events_dropped_at = null`)
+  await pool.query(`insert into email_days (day, counted_at) values ((now() at time zone 'UTC')::date - ${DAYS_AGO}, now())
+    on conflict (day) do update set counted_at = now(), events_dropped_at = null`)
   await pool.query('checkpoint')
   console.log(`${EVENTS} events in ${Math.round((performance.now() - startedMs) / 1000)} s`)
 }

@@ -1250,16 +1250,16 @@ PARTITION BY RANGE (outbox_id);
 
 CREATE TABLE public.email_days (
     day date NOT NULL,
-    outbox_deleted bigint DEFAULT 0 NOT NULL,
-    events_deleted bigint DEFAULT 0 NOT NULL,
-    outbox_written bigint DEFAULT 0 NOT NULL,
-    files text,
-    changed_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
-    closed_at timestamp with time zone,
     drop_started_at timestamp with time zone,
     content_dropped_at timestamp with time zone,
     events_dropped_at timestamp with time zone,
-    emails_dropped_at timestamp with time zone
+    emails_dropped_at timestamp with time zone,
+    counting_since timestamp with time zone,
+    counted_at timestamp with time zone,
+    settled_until timestamp with time zone,
+    took_ms integer DEFAULT 0 NOT NULL,
+    deletions text,
+    writes bigint
 );
 
 CREATE VIEW public.email_logs WITH (security_barrier='true') AS
@@ -1361,84 +1361,23 @@ CREATE TABLE public.leases (
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='500', autovacuum_vacuum_cost_delay='0');
 
-CREATE TABLE public.ledger_days (
+CREATE TABLE public.ledger (
     day date NOT NULL,
-    company_id uuid NOT NULL,
-    accepted bigint NOT NULL,
-    ended bigint NOT NULL
-);
-
-CREATE TABLE public.ledger_faults (
-    kind text NOT NULL,
-    day date NOT NULL,
-    outbox_id uuid,
-    company_id uuid,
-    emails bigint DEFAULT 1 NOT NULL,
-    found_at timestamp with time zone DEFAULT now() NOT NULL,
-    logged_at timestamp with time zone,
-    acknowledged_at timestamp with time zone,
-    acknowledged_by text,
-    acknowledged_reason text,
-    CONSTRAINT ledger_faults_check CHECK ((num_nulls(acknowledged_at, acknowledged_by, acknowledged_reason) = ANY (ARRAY[0, 3]))),
-    CONSTRAINT ledger_faults_emails_check CHECK ((emails > 0)),
-    CONSTRAINT ledger_faults_kind_check CHECK ((kind = ANY (ARRAY['ROW_MISSING'::text, 'EVENT_MISSING'::text, 'END_MISSING'::text, 'VANISHED'::text, 'DAY_MISSING'::text])))
-);
-
-CREATE TABLE public.ledger_hours (
-    day date NOT NULL,
-    hour smallint NOT NULL,
     company_id uuid NOT NULL,
     accepted bigint NOT NULL,
     ended bigint NOT NULL,
     waiting bigint NOT NULL,
     unknown bigint NOT NULL,
-    settled bigint DEFAULT 0 NOT NULL
+    imbalance bigint GENERATED ALWAYS AS ((((accepted - ended) - waiting) - unknown)) STORED NOT NULL,
+    settled bigint NOT NULL,
+    missing uuid[] DEFAULT '{}'::uuid[] NOT NULL,
+    imbalanced_since timestamp with time zone,
+    logged bigint DEFAULT 0 NOT NULL,
+    acknowledged bigint DEFAULT 0 NOT NULL,
+    acknowledged_at timestamp with time zone,
+    acknowledged_by text,
+    acknowledged_reason text
 );
-
-CREATE TABLE public.ledger_slices (
-    day date NOT NULL,
-    hour smallint NOT NULL,
-    taken_at timestamp with time zone,
-    counted_at timestamp with time zone,
-    took_ms integer,
-    final boolean DEFAULT false NOT NULL,
-    settled_until timestamp with time zone,
-    CONSTRAINT ledger_slices_hour_check CHECK (((hour >= 0) AND (hour <= 23)))
-);
-
-CREATE VIEW public.ledger_sums AS
- WITH recounted AS (
-         SELECT d.day
-           FROM public.email_days d
-          WHERE ((d.closed_at IS NULL) AND ((NOT (EXISTS ( SELECT
-                   FROM public.ledger_days k
-                  WHERE (k.day = d.day)))) OR (( SELECT count(*) AS count
-                   FROM public.ledger_slices s
-                  WHERE ((s.day = d.day) AND (s.counted_at >= d.changed_at))) = 24)))
-        )
- SELECT k.day,
-    k.company_id,
-    k.accepted,
-    k.ended,
-    (0)::bigint AS waiting,
-    (0)::bigint AS unknown,
-    true AS closed
-   FROM public.ledger_days k
-  WHERE (NOT (EXISTS ( SELECT
-           FROM recounted r
-          WHERE (r.day = k.day))))
-UNION ALL
- SELECT h.day,
-    h.company_id,
-    (GREATEST(sum(h.accepted), (max(k.accepted))::numeric))::bigint AS accepted,
-    (sum(h.ended))::bigint AS ended,
-    (sum(h.waiting))::bigint AS waiting,
-    (sum(h.unknown))::bigint AS unknown,
-    false AS closed
-   FROM ((public.ledger_hours h
-     JOIN recounted r ON ((r.day = h.day)))
-     LEFT JOIN public.ledger_days k ON (((k.day = h.day) AND (k.company_id = h.company_id))))
-  GROUP BY h.day, h.company_id;
 
 CREATE TABLE public.minute_statistics (
     company_id uuid NOT NULL,
@@ -1886,17 +1825,8 @@ ALTER TABLE ONLY public.idempotency_keys
 ALTER TABLE ONLY public.leases
     ADD CONSTRAINT leases_pkey PRIMARY KEY (lease_id);
 
-ALTER TABLE ONLY public.ledger_days
-    ADD CONSTRAINT ledger_days_pkey PRIMARY KEY (day, company_id);
-
-ALTER TABLE ONLY public.ledger_faults
-    ADD CONSTRAINT ledger_faults_day_kind_outbox_id_company_id_key UNIQUE NULLS NOT DISTINCT (day, kind, outbox_id, company_id);
-
-ALTER TABLE ONLY public.ledger_hours
-    ADD CONSTRAINT ledger_hours_pkey PRIMARY KEY (day, hour, company_id);
-
-ALTER TABLE ONLY public.ledger_slices
-    ADD CONSTRAINT ledger_slices_pkey PRIMARY KEY (day, hour);
+ALTER TABLE ONLY public.ledger
+    ADD CONSTRAINT ledger_pkey PRIMARY KEY (day, company_id);
 
 ALTER TABLE ONLY public.minute_statistics
     ADD CONSTRAINT minute_statistics_pkey PRIMARY KEY (company_id, minute);
@@ -2059,7 +1989,7 @@ CREATE INDEX email_recipients_bracketed ON ONLY public.email_recipients USING bt
 
 CREATE INDEX idempotency_keys_expiry ON public.idempotency_keys USING btree (expires_at);
 
-CREATE INDEX ledger_days_company ON public.ledger_days USING btree (company_id, day);
+CREATE INDEX ledger_imbalanced ON public.ledger USING btree (day) WHERE (imbalance > 0);
 
 CREATE INDEX minute_statistics_minute ON public.minute_statistics USING btree (minute);
 

@@ -11,7 +11,7 @@ const wholeNumber = (min: number, max: number) => {
 }
 /** At most a century; 0 means without end. */
 const days = wholeNumber(0, 36_500)
-/** The ledger of a day is closed on the next one at the earliest, and events are counted into statistics before. */
+/** The ledger counts a day for the last time on the next one at the earliest, and events are counted into statistics before. */
 const retention = z.union([z.literal('0').transform(Number), wholeNumber(2, 36_500)], {
   error: 'must be a whole number from 2 to 36500, or 0 for ever',
 })

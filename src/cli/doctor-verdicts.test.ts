@@ -183,9 +183,13 @@ describe('the work', () => {
     expect(inboxOf({ waiting: 1, oldestSeconds: 900 }).state).toBe('warning')
     expect(deadLettersOf({ deadLetters: 100 }).state).toBe('ok')
     expect(deadLettersOf({ deadLetters: 101 }).state).toBe('warning')
-    expect(verdict(ledgerOf(0, 0))).toBe('ok: accepted = ended + waiting + unknown')
-    expect(verdict(ledgerOf(0, 1))).toBe('ok: accepted = ended + waiting + unknown, but for 1 acknowledged')
-    expect(verdict(ledgerOf(1, 0))).toMatch(/^failed: 1 e-mail lost .* email-gateway ledger$/)
+    expect(verdict(ledgerOf({ open: 0, acknowledged: 0 }))).toBe('ok: accepted = ended + waiting + unknown')
+    expect(verdict(ledgerOf({ open: 0, acknowledged: 1 }))).toBe(
+      'ok: accepted = ended + waiting + unknown, but for 1 acknowledged',
+    )
+    expect(verdict(ledgerOf({ open: 1, acknowledged: 0 }))).toMatch(
+      /^failed: 1 accepted e-mail missing; .* email-gateway ledger$/,
+    )
   })
 
   test('of a parked provider fails, and so does no company without a reason', () => {

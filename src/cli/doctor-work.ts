@@ -125,11 +125,11 @@ export function deadLettersOf({ deadLetters: count }: Pick<Health, 'deadLetters'
   }
 }
 
-/** `emails`: those that do not agree and are not acknowledged, as counted last. */
-export function ledgerOf(emails: number, acknowledged: number): Check {
+/** E-mails in no place, as counted last. */
+export function ledgerOf({ open, acknowledged }: { open: number; acknowledged: number }): Check {
   const name = 'ledger'
   const known = acknowledged === 0 ? '' : `, but for ${acknowledged} acknowledged`
-  if (emails === 0) return { name, state: 'ok', detail: `accepted = ended + waiting + unknown${known}` }
-  const detail = `${counted(emails, 'e-mail')} lost a row or events; see which, and what to do, with: email-gateway ledger`
+  if (open === 0) return { name, state: 'ok', detail: `accepted = ended + waiting + unknown${known}` }
+  const detail = `${counted(open, 'accepted e-mail')} missing; see which, and what to do, with: email-gateway ledger`
   return { name, state: 'failed', detail }
 }

@@ -6,7 +6,7 @@ import { hasDiskSpace } from '../db/disk-space.ts'
 import { findDiskProblem, freeBytes, NEEDED_BYTES } from '../db/embedded/index.ts'
 import { readInbox } from '../db/feedback/provider-events.ts'
 import { findIdleTransaction, findLongestLockWait, readHealth } from '../db/health.ts'
-import { acknowledgedEmails, ledgerImbalance } from '../db/ledger/read.ts'
+import { readImbalance } from '../db/ledger/ledger.ts'
 import { readAlteredFunctions } from '../db/migrate.ts'
 import { listProviders } from '../db/providers.ts'
 import { readRole, readServerFacts } from '../db/server-facts.ts'
@@ -100,7 +100,7 @@ async function examine({ config, db, where, folder }: Reading, probe: boolean): 
     inboxOf(await readInbox(db.pool)),
     ...standingsOf(await listStandings(db.pool)),
     deadLettersOf(health),
-    ledgerOf(await ledgerImbalance(db.pool), await acknowledgedEmails(db.pool)),
+    ledgerOf(await readImbalance(db.pool)),
   ]
 }
 

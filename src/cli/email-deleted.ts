@@ -1,5 +1,3 @@
-import { LEDGER_FAULTS } from '../contracts/ledger.ts'
-import { findFault } from '../db/ledger/faults.ts'
 import { listEvents } from '../db/outbox/emails.ts'
 import type { Queryable } from '../db/query.ts'
 import { type Answer, notFound } from './command.ts'
@@ -9,12 +7,10 @@ const SENT = ['SENT', 'DELIVERED', 'BOUNCE', 'COMPLAINT']
 /** What is left of an e-mail whose row somebody has deleted. The gateway deletes whole days only, with their events. */
 export async function describeDeleted(db: Queryable, outboxId: string): Promise<Answer> {
   const events = await listEvents(db, outboxId)
-  const fault = await findFault(db, outboxId)
-  if (events.length === 0 && !fault) throw notFound(`There is no e-mail ${outboxId}.`)
-  const types = events.map(event => event.type)
-  const summary = events.length > 0 ? deletedRow(types) : `The ledger names it: ${LEDGER_FAULTS[fault!]}.`
+  if (events.length === 0) throw notFound(`There is no e-mail ${outboxId}.`)
+  const summary = deletedRow(events.map(event => event.type))
   return {
-    json: { outboxId, status: null, rowDeleted: true, summary, ledgerFault: fault, events },
+    json: { outboxId, status: null, rowDeleted: true, summary, events },
     lines: [
       summary,
       'Next: See what else is missing with email-gateway ledger, and find out who deletes.',

@@ -1,11 +1,23 @@
-import { LEDGER_FAULTS, type Ledger } from '../contracts/ledger.ts'
+import type { Ledger, LedgerDay } from '../contracts/ledger.ts'
+import { maskSensitive } from '../contracts/masking.ts'
+import { justificationSchema } from '../contracts/suppression/view.ts'
 import { countLedger } from '../db/ledger/count.ts'
-import { readLedger } from '../db/ledger/read.ts'
+import { acknowledgeLosses, readLedger } from '../db/ledger/ledger.ts'
 import { readClock } from '../db/outbox/dead-letters.ts'
-import { type Answer, type Command, type Input, reading, text, UsageError } from './command.ts'
+import {
+  type Answer,
+  type Command,
+  type Input,
+  notFound,
+  reading,
+  required,
+  text,
+  UsageError,
+  writing,
+} from './command.ts'
 import { requireCompany } from './company.ts'
-import { acknowledge } from './ledger-acknowledge.ts'
 import { dayOf, momentOf, rangeOf } from './moment.ts'
+import { operator } from './operator.ts'
 import { counted } from './plural.ts'
 
 /** How long a call counts what a running gateway has not counted yet. */
@@ -18,14 +30,14 @@ export const ledgerCommand: Command = {
       'accepted = ended + waiting + unknown, per company and day',
     ],
     [
-      'ledger acknowledge [OUTBOX_ID | --day DAY] --reason TEXT [--by NAME]',
-      'say why a loss that is known stays: of this e-mail, of this day, or all that is found now',
+      'ledger acknowledge [--day DAY] --reason TEXT [--by NAME]',
+      'say why a loss that is known stays: of this day, or all that is found now',
     ],
   ],
   notes: [
-    'Exits with 1 when something does not agree and is not acknowledged. What is acknowledged stays in the list, and is no longer counted in ledger_imbalance. Days are those of UTC.',
+    'Exits with 1 when an e-mail is missing and not acknowledged. What is acknowledged stays in the list, and is no longer counted in ledger_imbalance. Days are those of UTC.',
   ],
-  words: 2,
+  words: 1,
   options: {
     day: { type: 'string', value: 'DAY', help: 'this day only, such as 2026-11-15' },
     since: { type: 'string', value: 'TIME|2h|7d', help: 'from the day of that time on (7d)' },
@@ -33,13 +45,13 @@ export const ledgerCommand: Command = {
     reason: { type: 'string', value: 'TEXT', help: 'acknowledge: why; written to the audit log' },
     by: { type: 'string', value: 'NAME', help: 'acknowledge: who (cli: and the name of the user)' },
   },
-  run({ words: [action, outboxId], values }) {
+  run({ words: [action], values }) {
     if (action !== undefined && action !== 'acknowledge')
       throw new UsageError(`ledger can be followed by acknowledge, not by "${action}"`)
     const foreign = action === undefined ? ['reason', 'by'] : ['since', 'company']
     const unused = foreign.find(name => values[name] !== undefined)
     if (unused) throw new UsageError(`--${unused} cannot be used here`)
-    return action === undefined ? show(values) : acknowledge(values, outboxId)
+    return action === undefined ? show(values) : acknowledge(values)
   },
 }
 
@@ -58,38 +70,59 @@ function show(values: Input['values']): Promise<Answer> {
   })()
 }
 
+/** For what is known and cannot be mended: it stays in the list with this reason, and ends the alert. */
+function acknowledge(values: Input['values']): Promise<Answer> {
+  const day = dayOf(text(values, 'day'), '--day') ?? null
+  const reason = justificationSchema.safeParse(required(text(values, 'reason'), '--reason TEXT'))
+  if (!reason.success) throw new UsageError(`--reason ${reason.error.issues[0]!.message}`)
+  const by = text(values, 'by') ?? operator()
+  if (!/^[^\p{Cc}]{1,100}$/u.test(by)) throw new UsageError('--by must have 1 to 100 printable characters')
+  return writing(async ({ db }) => {
+    const acknowledged = await acknowledgeLosses(db.pool, { day, by, reason: maskSensitive(reason.data) })
+    if (acknowledged.length === 0)
+      throw notFound('There is nothing to acknowledge. List what there is with: email-gateway ledger')
+    const lines = acknowledged.map(loss =>
+      [`${loss.day}  ${counted(loss.emails, 'e-mail')}`, ...loss.missing].join('  '),
+    )
+    return { json: { acknowledged }, lines: ['Acknowledged', ...lines] }
+  })()
+}
+
 const COLUMNS = ['accepted', 'ended', 'waiting', 'unknown', 'imbalance'] as const
 
 export function linesOf(ledger: Ledger): string[] {
-  const { since, until, days, faults, balanced, acknowledgedEmails, uncountedHours, countedAt } = ledger
+  const { since, until, days, balanced, acknowledgedEmails, uncountedDays, countedAt } = ledger
   const head = ['day', 'company', ...COLUMNS]
-  const rows = days.map(one => [
-    one.day,
-    one.companyName ?? one.companyId,
-    ...COLUMNS.map(column => String(one[column])),
-  ])
+  const rows = days.map(row => [row.day, nameOf(row), ...COLUMNS.map(column => String(row[column]))])
   const known = acknowledgedEmails > 0 ? `, ${acknowledgedEmails} acknowledged` : ''
-  const isEmpty = days.length === 0 && balanced && uncountedHours === 0 && acknowledgedEmails === 0
+  const isEmpty = days.length === 0 && uncountedDays === 0
   const verdict = isEmpty ? 'nothing was accepted' : balanced ? 'balanced' : 'NOT balanced'
   return [
     `${since} to ${until}: ${verdict}${known}`,
     ...(countedAt === null ? [] : [`counted at ${countedAt}: what came later may be missing`]),
-    ...(uncountedHours > 0 ? [uncountedLine(uncountedHours)] : []),
+    ...(uncountedDays > 0
+      ? [`${counted(uncountedDays, 'day is', 'days are')} not counted yet: ask again, or wait for the gateway`]
+      : []),
     ...(rows.length > 0 ? table([head, ...rows]) : []),
-    ...faults.map(faultLine),
+    ...days.filter(row => row.imbalance > 0).flatMap(lossLines),
   ]
 }
 
-const uncountedLine = (hours: number) =>
-  `${counted(hours, 'hour is', 'hours are')} not counted yet: ask again, or wait for the gateway`
+const nameOf = ({ companyName, companyId }: LedgerDay) => companyName ?? companyId
 
-function faultLine(fault: Ledger['faults'][number]): string {
-  const { day, companyName, companyId, outboxId, emails, kind, acknowledged } = fault
-  const company = companyName ?? companyId ?? '(company not known)'
+function lossLines(row: LedgerDay): string[] {
+  const { day, imbalance, imbalancedSince, missing, acknowledged } = row
+  const unnamed = imbalance - missing.length
   const known = acknowledged
-    ? ` (acknowledged by ${acknowledged.by} at ${acknowledged.at}: ${acknowledged.reason})`
+    ? ` (${acknowledged.emails} acknowledged by ${acknowledged.by} at ${acknowledged.at}: ${acknowledged.reason})`
     : ''
-  return `${day}  ${company}  ${outboxId ?? counted(emails, 'e-mail')}: ${LEDGER_FAULTS[kind]}${known}`
+  return [
+    `${day}  ${nameOf(row)}  ${counted(imbalance, 'e-mail')} missing since ${imbalancedSince}${known}`,
+    ...missing.map(id => `  ${id}  its row in email_outbox is gone, its events are left`),
+    ...(unnamed > 0
+      ? [`  ${counted(unnamed, 'e-mail')} more: not named by the event log, or not among the first`]
+      : []),
+  ]
 }
 
 /** Names to the left, numbers to the right. */

@@ -5,7 +5,7 @@ import { rateAfter } from '../contracts/slowdown.ts'
 import { type CompanyStandingRow, listStandings } from '../db/companies/reputation.ts'
 import { listCounters } from '../db/counters.ts'
 import { readInbox } from '../db/feedback/provider-events.ts'
-import { ledgerImbalance } from '../db/ledger/read.ts'
+import { readImbalance } from '../db/ledger/ledger.ts'
 import { listCompanyTotals, listFailingTemplates, listRequestTotals, readFairCursor } from '../db/metrics/companies.ts'
 import { listRecentDeadLetters, readDeadLetterAges } from '../db/metrics/dead-letters.ts'
 import { listHousekeeping } from '../db/metrics/housekeeping.ts'
@@ -66,7 +66,7 @@ async function readSystem(
       readTotals(pool),
       readInbox(pool),
       readWebhookBacklog(pool),
-      ledgerImbalance(pool),
+      readImbalance(pool),
       listHousekeeping(pool),
       readRedis(),
     ],
@@ -88,7 +88,7 @@ async function readSystem(
     suppressions,
     inbox,
     webhooks,
-    ledgerImbalance: ledger,
+    ledgerImbalance: ledger.open,
     housekeeping,
     redis,
   }

@@ -1,48 +1,35 @@
 import { z } from 'zod'
 
-/** What does not agree, and what it means. */
-export const LEDGER_FAULTS = {
-  ROW_MISSING: 'its events are there, its row in email_outbox is not',
-  EVENT_MISSING: 'its row is there, its QUEUED event is not',
-  END_MISSING: 'its row says that it has ended, and no event says so',
-  VANISHED: 'counted as accepted before; rows and events are gone, so their ids are not known',
-  DAY_MISSING: 'the tables of the whole day are gone, and retention did not drop them',
-} as const
-export type LedgerFaultKind = keyof typeof LEDGER_FAULTS
+const loss = z.object({
+  day: z.iso.date(),
+  companyId: z.uuid(),
+  emails: z.int(),
+  missing: z
+    .array(z.uuid())
+    .describe('Ids of the e-mails in no place, at most 100; those whose events are gone, too, are not among them'),
+})
+
+/** What one call has acknowledged. */
+export const acknowledgedSchema = z.object({ acknowledged: z.array(loss) }).meta({ id: 'LedgerAcknowledged' })
+export type AcknowledgedLoss = z.infer<typeof loss>
 
 const dayRow = z.object({
   day: z.iso.date(),
   companyId: z.uuid(),
   companyName: z.string().nullable(),
-  accepted: z.int().describe('By the event log'),
-  ended: z.int().describe('By the rows: sent, or ended in another way'),
+  accepted: z.int(),
+  ended: z.int().describe('Sent, or ended in another way'),
   waiting: z.int(),
   unknown: z.int(),
-  imbalance: z.int().describe('accepted - ended - waiting - unknown; 0 is right'),
-  closed: z.boolean().describe('Every e-mail of the day has ended, and the sums are kept'),
-})
-
-const faultRow = z.object({
-  kind: z.enum(Object.keys(LEDGER_FAULTS) as [LedgerFaultKind, ...LedgerFaultKind[]]),
-  day: z.iso.date(),
-  outboxId: z.uuid().nullable().describe('null: not known'),
-  companyId: z.uuid().nullable(),
-  companyName: z.string().nullable(),
-  emails: z.int(),
-  foundAt: z.iso.datetime(),
+  imbalance: z.int().describe('accepted - ended - waiting - unknown: e-mails in no place; 0 is right'),
+  missing: loss.shape.missing,
+  imbalancedSince: z.iso.datetime().nullable(),
   acknowledged: z
-    .object({ at: z.iso.datetime(), by: z.string(), reason: z.string() })
+    .object({ emails: z.int(), at: z.iso.datetime(), by: z.string(), reason: z.string() })
     .nullable()
-    .describe('Who has said that it is known, and why it stays; null: nobody'),
+    .describe('How many of the imbalance are known, who has said so last, and why they stay; null: none'),
 })
-
-/** What one call has acknowledged. */
-export const acknowledgedSchema = z
-  .object({
-    acknowledged: z.array(faultRow.pick({ kind: true, day: true, outboxId: true, companyId: true, emails: true })),
-  })
-  .meta({ id: 'LedgerAcknowledged' })
-export type AcknowledgedFault = z.infer<typeof acknowledgedSchema>['acknowledged'][number]
+export type LedgerDay = z.infer<typeof dayRow>
 
 export const ledgerSchema = z
   .object({
@@ -51,16 +38,11 @@ export const ledgerSchema = z
     countedAt: z.iso
       .datetime()
       .nullable()
-      .describe(
-        'The figures are of this time or later: the oldest count among the hours that are not final; null: all are',
-      ),
-    uncountedHours: z.int().describe('Hours that were never counted, or are to be counted again'),
-    balanced: z.boolean().describe('Nothing differs but what is acknowledged'),
-    acknowledgedEmails: z.int().describe('E-mails of the faults that are acknowledged'),
-    days: z.array(dayRow).describe('The newest day first; at most 5 000'),
-    faults: z
-      .array(faultRow)
-      .describe('At most 1 000 of the range: first those that nobody has acknowledged, the newest day first'),
+      .describe('The oldest count among today and the days with open e-mails; null: there are none'),
+    uncountedDays: z.int().describe('Days that were never counted'),
+    balanced: z.boolean().describe('No imbalance but what is acknowledged'),
+    acknowledgedEmails: z.int(),
+    days: z.array(dayRow).describe('The newest day first; at most 5 000, those with an imbalance before others'),
   })
   .meta({ id: 'Ledger' })
 export type Ledger = z.infer<typeof ledgerSchema>

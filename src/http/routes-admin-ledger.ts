@@ -2,8 +2,7 @@ import { z } from 'zod'
 import { acknowledgedSchema, ledgerSchema } from '../contracts/ledger.ts'
 import { maskSensitive } from '../contracts/masking.ts'
 import { justificationSchema } from '../contracts/suppression/view.ts'
-import { acknowledgeFaults } from '../db/ledger/faults.ts'
-import { readLedger } from '../db/ledger/read.ts'
+import { acknowledgeLosses, readLedger } from '../db/ledger/ledger.ts'
 import {
   ADMINISTRATORS,
   adminBodyRefusals,
@@ -28,9 +27,8 @@ const ledgerQuery = z.object({
 })
 
 const schema = {
-  summary: 'The ledger: accepted = ended + waiting + unknown, per company and day, and what does not agree',
-  description:
-    'Counted in the background, open hours every 20 seconds or more rarely on a large system: see countedAt.',
+  summary: 'The ledger: accepted = ended + waiting + unknown, per company and day, and the e-mails in no place',
+  description: 'Counted in the background, today every 20 seconds or more rarely on a large system: see countedAt.',
   tags: ['Admin'],
   security: [{ administrator: [] }],
   querystring: ledgerQuery,
@@ -38,17 +36,12 @@ const schema = {
 }
 
 const acknowledgeBody = z
-  .strictObject({
-    outboxId: z.uuid().optional().describe('Of this e-mail only'),
-    day: day.optional().describe('Of this day (UTC) only'),
-    reason: justificationSchema,
-  })
-  .refine(({ outboxId, day }) => outboxId === undefined || day === undefined, 'must have outboxId or day, not both')
+  .strictObject({ day: day.optional().describe('Of this day (UTC) only'), reason: justificationSchema })
   .meta({ id: 'AcknowledgeLedger', example: { day: '2026-11-15', reason: 'Deleted by hand when testing' } })
 
 const acknowledgeSchema = {
   summary: 'Say why a loss that is known stays: it remains in the list, and is not counted in ledger_imbalance',
-  description: 'Without outboxId and day: all that is found now.',
+  description: 'Without a day: all that is found now.',
   ...adminDescription,
   body: acknowledgeBody,
   response: { 200: acknowledgedSchema, ...adminRefusals, ...adminBodyRefusals },
@@ -64,9 +57,9 @@ export function adminLedgerRoutes(app: App, { db, onRequest }: AdminRouteDeps): 
     '/admin/ledger/acknowledge',
     { onRequest, config: ADMINISTRATORS, schema: acknowledgeSchema },
     async request => {
-      const { outboxId = null, day = null, reason } = request.body as z.output<typeof acknowledgeBody>
-      const given = { outboxId, day, by: request.admin!, reason: maskSensitive(reason) }
-      const acknowledged = await acknowledgeFaults(db.pool, given)
+      const { day = null, reason } = request.body as z.output<typeof acknowledgeBody>
+      const acknowledgement = { day, by: request.admin!, reason: maskSensitive(reason) }
+      const acknowledged = await acknowledgeLosses(db.pool, acknowledgement)
       if (acknowledged.length === 0) throw new Problem('NOT_FOUND', { detail: 'There is nothing to acknowledge.' })
       return { acknowledged }
     },

@@ -25,7 +25,7 @@ import { tellOfDeadLetters } from '../feedback/tell-dead-letters.ts'
 import { continueErasures } from '../people/erase-person.ts'
 import { periodically } from '../runtime/periodic-task.ts'
 import { failureLog } from '../sending/failure-log.ts'
-import { logExpired, logFaults, logGivenUp, logLost } from '../sending/housekeeping-log.ts'
+import { logExpired, logGivenUp, logLosses, logLost } from '../sending/housekeeping-log.ts'
 import { resolveUnknownSends } from '../sending/resolve-unknown.ts'
 import type { EmailLog } from '../telemetry/email-log.ts'
 
@@ -41,17 +41,19 @@ export type HousekeepingOptions = {
   domains: DomainDeps
 }
 
+type TaskOptions = HousekeepingOptions & { isStopping: () => boolean }
+
 type Task = {
   name: string
   everyMs: number
   /** See pausedAfterFailure. */
   pausesAfterFailure?: boolean
-  run: (db: Queryable, options: HousekeepingOptions, log: Logger) => Promise<unknown>
+  run: (db: Queryable, options: TaskOptions, log: Logger) => Promise<unknown>
 }
 
 /** A deleted e-mail is named within a minute: Postgres counts deletions ten seconds late at most. */
 const LEDGER_EVERY_MS = 15_000
-/** One hour of e-mails at least, even if that takes longer; more of them while there is time. */
+/** One day of e-mails at least, even if that takes longer; more of them while there is time. */
 const LEDGER_MS = 500
 
 /** Each task is safe to run in several processes at once, and runs once at a time in each. */
@@ -93,13 +95,15 @@ const RECORD_EVERY_MS = 5_000
 
 /** Starts all periodic work that repairs and tidies up. Returns a function that stops it. */
 export function startHousekeeping(db: Queryable, options: HousekeepingOptions, log: Logger): () => Promise<void> {
+  let stopping = false
+  const taskOptions = { ...options, isStopping: () => stopping }
   const succeeded = new Set<Task>()
   const failures = failureLog(log, 'Housekeeping')
   const failed = (task: string) => (error: unknown) => failures.failed(task, error)
   const stops = TASKS.map(task => {
     const { name, everyMs, pausesAfterFailure, run } = task
     const runAndNote = async () => {
-      await run(db, options, log)
+      await run(db, taskOptions, log)
       succeeded.add(task)
       failures.succeeded()
     }
@@ -107,6 +111,7 @@ export function startHousekeeping(db: Queryable, options: HousekeepingOptions, l
   })
   stops.push(periodically(RECORD_EVERY_MS, () => recordSucceeded(db, succeeded), failed('record-housekeeping')))
   return async () => {
+    stopping = true
     await Promise.all(stops.map(stop => stop()))
   }
 }
@@ -167,9 +172,9 @@ async function requeueOrphans(db: Queryable, { graceSeconds }: HousekeepingOptio
   )
 }
 
-async function countAndReport(_db: Queryable, { pool }: HousekeepingOptions, log: Logger): Promise<void> {
-  await countLedger(pool, { maxMs: LEDGER_MS })
-  await logFaults(pool, log)
+async function countAndReport(_db: Queryable, { pool, isStopping }: TaskOptions, log: Logger): Promise<void> {
+  await countLedger(pool, { maxMs: LEDGER_MS, isStopping })
+  await logLosses(pool, log)
 }
 
 function olderThan(

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
-import { takeUnlogged } from '../db/ledger/faults.ts'
+import { takeUnlogged } from '../db/ledger/ledger.ts'
 import type { Expired } from '../db/outbox/expiry.ts'
 import type { Returned } from '../db/outbox/leases.ts'
 import { logEmails } from '../db/outbox/logged-emails.ts'
@@ -25,18 +25,18 @@ export function logExpired(db: Queryable, { expired }: Expired, log: EmailLog): 
   return logEmails(db, log, 'expired', expired, { state: 'EXPIRED', errorCode: 'EXPIRED' })
 }
 
-/** The most faults of the ledger that one line names; `email-gateway ledger` names all. */
+/** The most companies and days that one line names; `email-gateway ledger` names all. */
 const MAX_LOGGED = 20
 
 /** Whoever has found them, such as a command. If this process dies here, another one logs them. */
-export async function logFaults(pool: pg.Pool, log: Logger): Promise<void> {
+export async function logLosses(pool: pg.Pool, log: Logger): Promise<void> {
   await inTransaction(pool, async tx => {
-    const faults = await takeUnlogged(tx)
-    if (faults.length === 0) return
-    const count = faults.reduce((sum, fault) => sum + fault.emails, 0)
+    const losses = await takeUnlogged(tx)
+    if (losses.length === 0) return
+    const count = losses.reduce((sum, { emails }) => sum + emails, 0)
     log.error(
-      { count, faults: faults.slice(0, MAX_LOGGED) },
-      `The ledger does not balance (e-mails without their row or their events: ${count}); run email-gateway ledger`,
+      { count, losses: losses.slice(0, MAX_LOGGED) },
+      `The ledger does not balance (accepted e-mails that are in no place: ${count}); run email-gateway ledger`,
     )
   })
 }

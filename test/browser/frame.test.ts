@@ -44,7 +44,7 @@ async function fillStatistics(companyId: string): Promise<void> {
     [companyId],
   )
   await pool.query(
-    `insert into ledger_faults (kind, day, company_id, emails) values ('VANISHED', '2026-01-05', $1, 3)`,
+    `insert into ledger (day, company_id, accepted, ended, waiting, unknown, settled, imbalanced_since) values ('2026-01-05', $1, 8, 5, 0, 0, 8, now())`,
     [companyId],
   )
 }
@@ -162,9 +162,9 @@ test('the overview shows figures, a chart and what needs attention', async () =>
   expect(await page.getByRole('cell', { name: /Ainda não terminou$/ }).count()).toBeGreaterThan(0)
   await expectSound(view, 'overview-table')
   const review = page.getByRole('link', { name: 'Ver', exact: true })
-  await page.getByText('3 e-mails perderam o registro ou os eventos').waitFor()
+  await page.getByText('3 e-mails aceitos sumiram').waitFor()
   await review.first().click()
-  await page.getByText('Os registros e os eventos de e-mails aceitos sumiram').waitFor()
+  await page.getByText('acme: 3 de 8 e-mails aceitos sumiram').waitFor()
   await expectSound(view, 'ledger')
   await page.getByRole('button', { name: 'Reconhecer' }).click()
   await page.getByLabel('Motivo').fill('Apagados em um teste')

@@ -7,10 +7,9 @@ import type { EmailStatus } from '../../src/contracts/states.ts'
 import { uuidv7Floor } from '../../src/contracts/uuid.ts'
 import { putAdministrator } from '../../src/db/companies/administrators.ts'
 import { countLedger } from '../../src/db/ledger/count.ts'
-import { takeUnlogged } from '../../src/db/ledger/faults.ts'
-import { ledgerImbalance, readLedger } from '../../src/db/ledger/read.ts'
+import { readImbalance, readLedger, takeUnlogged } from '../../src/db/ledger/ledger.ts'
 import type { Database } from '../../src/db/pool.ts'
-import { logFaults } from '../../src/sending/housekeeping-log.ts'
+import { logLosses } from '../../src/sending/housekeeping-log.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { notAcrossMidnight } from '../support/midnight.ts'
 
@@ -88,7 +87,7 @@ const life = fc.record<Life>({
 })
 
 describe('the ledger', () => {
-  test('balances for every mix of lives, and keeps the sums of a day whose e-mails have all ended', async () => {
+  test('balances for every mix of lives', async () => {
     const { companyId } = await gateway.company()
     await fc.assert(
       fc.asyncProperty(fc.array(life, { minLength: 1, maxLength: 40 }), async lives => {
@@ -97,7 +96,6 @@ describe('the ledger', () => {
         expect(await count()).toEqual([])
         const [row] = (await ledgerOf(day)).days
         const of = (...statuses: string[]) => lives.filter(one => statuses.includes(one.status)).length
-        const open = of('PENDING', 'PROCESSING', 'RETRY_SCHEDULED', 'UNKNOWN')
         expect(row).toMatchObject({
           day,
           companyId,
@@ -106,7 +104,6 @@ describe('the ledger', () => {
           waiting: of('PENDING', 'PROCESSING', 'RETRY_SCHEDULED'),
           unknown: of('UNKNOWN'),
           imbalance: 0,
-          closed: open === 0,
         })
       }),
       { numRuns: 4 },
@@ -121,45 +118,51 @@ describe('the ledger', () => {
       { status: 'DELIVERED', minute: 700, test: false },
     ])
     await count()
-    expect(await ledgerOf(day)).toMatchObject({ balanced: true, days: [{ closed: true }] })
+    expect(await ledgerOf(day)).toMatchObject({ balanced: true, days: [{ accepted: 2, ended: 2 }] })
     await db.pool.query('create table kept as select * from email_outbox where outbox_id = $1', [lost])
     await deleteByPsql('email_outbox', lost!)
 
-    expect(await count()).toMatchObject([{ kind: 'ROW_MISSING', day, companyId, outboxId: lost }])
+    expect(await count()).toEqual([{ day, companyId, emails: 1, missing: [lost] }])
     expect(await ledgerOf(day)).toMatchObject({
       balanced: false,
-      days: [{ accepted: 2, ended: 1, imbalance: 1 }],
-      faults: [{ kind: 'ROW_MISSING', day, companyName: name, outboxId: lost }],
+      days: [{ companyName: name, accepted: 2, ended: 1, imbalance: 1, missing: [lost], acknowledged: null }],
     })
     expect((await gateway.call(null, 'GET', '/metrics')).text).toContain('\nledger_imbalance 1\n')
 
     await db.pool.query('insert into email_outbox select * from kept')
-    await db.pool.query('update email_days set changed_at = now() where day = $1', [day])
+    await flushStatistics()
     expect(await count()).toEqual([])
-    expect(await ledgerOf(day)).toMatchObject({ balanced: true, faults: [] })
-    expect(await ledgerImbalance(db.pool)).toBe(0)
+    expect(await ledgerOf(day)).toMatchObject({ balanced: true, days: [{ imbalance: 0, missing: [] }] })
+    expect(await readImbalance(db.pool)).toEqual({ open: 0, acknowledged: 0 })
   })
 
-  test('finds a row without its QUEUED event, and one that has ended without an event that says so', async () => {
+  test('reads a day again when its tables were written, and not otherwise', async () => {
     const { companyId } = await gateway.company()
     const day = await makeDay()
-    const [unlogged, moved] = await putEmails(day, companyId, [
-      { status: 'SENT', minute: 5, test: false },
-      { status: 'PENDING', minute: 6, test: true },
-    ])
-    await count()
-    await db.pool.query(`delete from email_events where outbox_id = $1 and type = 'QUEUED'`, [unlogged])
-    await db.pool.query(`update email_outbox set status = 'DELIVERED' where outbox_id = $1`, [moved])
+    const [waiting] = await putEmails(day, companyId, [{ status: 'PENDING', minute: 5, test: true }])
     await flushStatistics()
-    const found = await count()
-    expect(found).toHaveLength(2)
-    expect(found).toEqual(
-      expect.arrayContaining([
-        expect.objectContaining({ kind: 'EVENT_MISSING', day, companyId, outboxId: unlogged }),
-        expect.objectContaining({ kind: 'END_MISSING', day, companyId, outboxId: moved }),
-      ]),
-    )
-    await forget(day)
+    await count()
+    const countedAt = async () =>
+      (await db.pool.query('select counted_at from email_days where day = $1', [day])).rows[0].counted_at.getTime()
+    await db.pool.query(`update email_days set counted_at = counted_at - interval '1 hour' where day = $1`, [day])
+    const before = await countedAt()
+    await countLedger(db.pool, { maxMs: 60_000 })
+    expect(await countedAt()).toBe(before)
+    await db.pool.query(`update email_outbox set status = 'DELIVERED' where outbox_id = $1`, [waiting])
+    await flushStatistics()
+    await countLedger(db.pool, { maxMs: 60_000 })
+    expect(await countedAt()).toBeGreaterThan(before)
+    expect(await ledgerOf(day)).toMatchObject({ balanced: true, days: [{ ended: 1, waiting: 0 }] })
+  })
+
+  test('leaves a day to others when its process stops', async () => {
+    const day = await makeDay()
+    const { companyId } = await gateway.company()
+    await putEmails(day, companyId, [{ status: 'SENT', minute: 5, test: false }])
+    await countLedger(db.pool, { maxMs: 60_000, isStopping: () => true })
+    expect(await ledgerOf(day)).toMatchObject({ uncountedDays: 1, days: [] })
+    await countLedger(db.pool, { maxMs: 60_000 })
+    expect(await ledgerOf(day)).toMatchObject({ uncountedDays: 0, days: [{ accepted: 1 }] })
   })
 
   test('notices an e-mail that was deleted with all its events, and a day whose table was dropped', async () => {
@@ -173,28 +176,30 @@ describe('the ledger', () => {
     await db.pool.query('delete from email_recipients where outbox_id = $1', [lost])
     await db.pool.query('delete from email_events where outbox_id = $1', [lost])
     await deleteByPsql('email_outbox', lost!)
-    expect(await count()).toEqual([{ kind: 'VANISHED', day, companyId, outboxId: null, emails: 1 }])
-    expect(await ledgerOf(day)).toMatchObject({ balanced: false, days: [{ accepted: 2, ended: 0, imbalance: 1 }] })
+    expect(await count()).toEqual([{ day, companyId, emails: 1, missing: [] }])
+    expect(await ledgerOf(day)).toMatchObject({
+      balanced: false,
+      days: [{ accepted: 2, ended: 0, waiting: 1, imbalance: 1 }],
+    })
 
-    // As if the hour had been counted while it went on.
+    // As if the day had been counted while it went on.
     await db.pool.query(
-      `update ledger_slices set settled_until = ($1 || ' 00:06:30Z')::timestamptz where day = $1::date`,
+      `update email_days set settled_until = ($1 || ' 00:06:30Z')::timestamptz where day = $1::date`,
       [day],
     )
     await putEmails(day, companyId, [{ status: 'SENT', minute: 7, test: false }])
-    await db.pool.query('update email_days set changed_at = now() where day = $1', [day])
+    await flushStatistics()
     expect(await count()).toEqual([])
-    expect(await ledgerOf(day), 'more mail in that hour does not hide it').toMatchObject({
-      days: [{ accepted: 3, ended: 1, imbalance: 1 }],
-      faults: [{ kind: 'VANISHED', emails: 1 }],
+    expect(await ledgerOf(day), 'more mail of that day does not hide it').toMatchObject({
+      days: [{ accepted: 3, ended: 1, waiting: 1, imbalance: 1 }],
     })
 
     await db.pool.query(`drop table email_outbox_${day.replaceAll('-', '')}`)
-    expect(await count()).toEqual([expect.objectContaining({ kind: 'DAY_MISSING', day, emails: 3 })])
+    expect(await count()).toEqual([expect.objectContaining({ day, emails: 3 })])
     await forget(day)
   })
 
-  test('counts the current hour while it goes on', async () => {
+  test('counts the current day while it goes on', async () => {
     await notAcrossMidnight()
     const company = await gateway.company()
     const day = new Date().toISOString().slice(0, 10)
@@ -212,24 +217,22 @@ describe('the ledger', () => {
     const askedAt = new Date().toISOString()
     await count()
     const { days, countedAt } = await readLedger(db.pool, { since: day, until: null, companyId: company.companyId })
-    expect(days).toMatchObject([{ accepted: 2, waiting: 2, ended: 0, imbalance: 0, closed: false }])
+    expect(days).toMatchObject([{ accepted: 2, waiting: 2, ended: 0, imbalance: 0 }])
     expect(countedAt! >= askedAt).toBe(true)
   })
 
-  test('counts the hours without e-mails at once, however little time there is', async () => {
+  test('ends when the clock was set back and a day seems to have been counted later than now', async () => {
     const day = await makeDay()
-    await countLedger(db.pool, { maxMs: 0 })
-    expect(await ledgerOf(day)).toMatchObject({ balanced: true, uncountedHours: 0, days: [] })
-  })
-
-  test('ends when the clock was set back and every hour seems to be changed since it was counted', async () => {
-    const day = await makeDay()
-    await db.pool.query(`insert into email_days (day, changed_at) values ($1, now() + interval '1 hour')`, [day])
+    await db.pool.query(
+      `insert into email_days (day, counted_at, counting_since) values ($1, now() + interval '1 hour', now() + interval '1 hour')`,
+      [day],
+    )
     await countLedger(db.pool, { maxMs: 600_000, since: day, urgent: true })
-    await forget(day)
+    const { rows } = await db.pool.query('select counted_at <= now() as now from email_days where day = $1', [day])
+    expect(rows).toEqual([{ now: true }])
   })
 
-  test('is logged by the gateway once, whoever has found the fault', async () => {
+  test('is logged by the gateway once, whoever has found the loss', async () => {
     const day = await makeDay()
     const { companyId } = await gateway.company()
     const [lost] = await putEmails(day, companyId, [{ status: 'SENT', minute: 5, test: false }])
@@ -237,11 +240,11 @@ describe('the ledger', () => {
     await countLedger(db.pool, { maxMs: 60_000, urgent: true })
     const lines: unknown[] = []
     const log = { error: (...line: unknown[]) => lines.push(line) } as unknown as Logger
-    await logFaults(db.pool, log)
-    await logFaults(db.pool, log)
+    await logLosses(db.pool, log)
+    await logLosses(db.pool, log)
     expect(lines).toEqual([
       [
-        { count: 1, faults: [{ kind: 'ROW_MISSING', day, companyId, outboxId: lost, emails: 1 }] },
+        { count: 1, losses: [{ day, companyId, emails: 1, missing: [lost] }] },
         expect.stringContaining('The ledger does not balance'),
       ],
     ])
@@ -263,42 +266,34 @@ describe('the ledger', () => {
     }
     await deleteByPsql('email_outbox', ids[0]!)
     await vanish(ids[1]!)
-    expect(await ledgerImbalance(db.pool)).toBe(2)
+    expect(await readImbalance(db.pool)).toEqual({ open: 2, acknowledged: 0 })
 
     await putAdministrator(db.pool, 'ana', await hashPassword('correct horse battery'), { role: 'administrator' })
     const headers = { authorization: `Basic ${btoa('ana:correct horse battery')}` }
     const acknowledge = (body: object) => gateway.call(null, 'POST', '/admin/ledger/acknowledge', body, headers)
     expect((await acknowledge({ day })).status).toBe(422)
-    expect((await acknowledge({ day, outboxId: ids[0], reason: 'Both' })).status).toBe(422)
-    const first = await acknowledge({ outboxId: ids[0], reason: 'Deleted for ana@example.com' })
-    expect(first.body).toMatchObject({ acknowledged: [{ kind: 'ROW_MISSING', day, companyId, outboxId: ids[0] }] })
-    expect((await acknowledge({ outboxId: ids[0], reason: 'Again' })).status).toBe(404)
-    expect(await ledgerOf(day)).toMatchObject({ balanced: false, acknowledgedEmails: 1 })
-    expect(await ledgerImbalance(db.pool)).toBe(1)
-
-    expect((await acknowledge({ day, reason: 'The same' })).status).toBe(200)
-    await db.pool.query('update email_days set changed_at = now() where day = $1', [day])
+    const loss = { day, companyId, emails: 2, missing: [ids[0]] }
+    const first = await acknowledge({ day, reason: 'Deleted for ana@example.com' })
+    expect(first.body).toEqual({ acknowledged: [loss] })
+    expect((await acknowledge({ day, reason: 'Again' })).status).toBe(404)
+    await db.pool.query('update email_days set counted_at = null where day = $1', [day])
     await count()
-    const { faults, ...known } = await ledgerOf(day)
-    expect(known).toMatchObject({ balanced: true, acknowledgedEmails: 2, days: [{ imbalance: 2, closed: true }] })
     const reason = 'Deleted for a***@e***.com'
-    const by = { at: expect.any(String), by: 'ana' }
-    expect(faults.map(one => [one.kind, one.acknowledged])).toEqual([
-      ['ROW_MISSING', { ...by, reason }],
-      ['VANISHED', { ...by, reason: 'The same' }],
-    ])
-    expect(await ledgerImbalance(db.pool)).toBe(0)
+    const known = { emails: 2, at: expect.any(String), by: 'ana', reason }
+    expect(await ledgerOf(day)).toMatchObject({
+      balanced: true,
+      acknowledgedEmails: 2,
+      days: [{ accepted: 4, ended: 2, imbalance: 2, imbalancedSince: expect.any(String), acknowledged: known }],
+    })
+    expect(await readImbalance(db.pool)).toEqual({ open: 0, acknowledged: 2 })
     const { rows } = await db.pool.query(
-      `select subject_type, subject_id, reason from audit_log where action = 'LEDGER_ACKNOWLEDGED' order by performed_at`,
+      `select subject_type, subject_id, reason, after from audit_log where action = 'LEDGER_ACKNOWLEDGED'`,
     )
-    expect(rows).toEqual([
-      { subject_type: 'email', subject_id: ids[0], reason },
-      { subject_type: 'ledger', subject_id: day, reason: 'The same' },
-    ])
+    expect(rows).toEqual([{ subject_type: 'ledger', subject_id: day, reason, after: { count: 2, losses: [loss] } }])
 
     await vanish(ids[2]!)
-    expect(await ledgerOf(day)).toMatchObject({ balanced: false, acknowledgedEmails: 1 })
-    expect(await ledgerImbalance(db.pool)).toBe(2)
+    expect(await ledgerOf(day)).toMatchObject({ balanced: false, acknowledgedEmails: 2 })
+    expect(await readImbalance(db.pool)).toEqual({ open: 1, acknowledged: 2 })
     await forget(day)
   })
 })
@@ -313,5 +308,5 @@ async function forget(day: string): Promise<void> {
   await db.pool.query('update email_days set emails_dropped_at = now(), events_dropped_at = now() where day = $1', [
     day,
   ])
-  await db.pool.query('delete from ledger_faults')
+  await db.pool.query('delete from ledger')
 }

@@ -2246,7 +2246,7 @@ export interface paths {
     }
   }
   '/admin/ledger': {
-    /** The ledger: accepted = ended + waiting + unknown, per company and day, and what does not agree */
+    /** The ledger: accepted = ended + waiting + unknown, per company and day, and the e-mails in no place */
     get: {
       parameters: {
         query?: {
@@ -2340,8 +2340,6 @@ export interface components {
       suppressed?: (string)[]
     }
     AcknowledgeLedgerInput: {
-      /** Of this e-mail only */
-      outboxId?: string
       /** Of this day (UTC) only */
       day?: string
       reason: string
@@ -3012,42 +3010,31 @@ export interface components {
     Ledger: {
       since: string
       until: string
-      /** The figures are of this time or later: the oldest count among the hours that are not final; null: all are */
+      /** The oldest count among today and the days with open e-mails; null: there are none */
       countedAt: string | null
-      /** Hours that were never counted, or are to be counted again */
-      uncountedHours: number
-      /** Nothing differs but what is acknowledged */
+      /** Days that were never counted */
+      uncountedDays: number
+      /** No imbalance but what is acknowledged */
       balanced: boolean
-      /** E-mails of the faults that are acknowledged */
       acknowledgedEmails: number
-      /** The newest day first; at most 5 000 */
+      /** The newest day first; at most 5 000, those with an imbalance before others */
       days: ({
         day: string
         companyId: string
         companyName: string | null
-        /** By the event log */
         accepted: number
-        /** By the rows: sent, or ended in another way */
+        /** Sent, or ended in another way */
         ended: number
         waiting: number
         unknown: number
-        /** accepted - ended - waiting - unknown; 0 is right */
+        /** accepted - ended - waiting - unknown: e-mails in no place; 0 is right */
         imbalance: number
-        /** Every e-mail of the day has ended, and the sums are kept */
-        closed: boolean
-      })[]
-      /** At most 1 000 of the range: first those that nobody has acknowledged, the newest day first */
-      faults: ({
-        kind: 'ROW_MISSING' | 'EVENT_MISSING' | 'END_MISSING' | 'VANISHED' | 'DAY_MISSING'
-        day: string
-        /** null: not known */
-        outboxId: string | null
-        companyId: string | null
-        companyName: string | null
-        emails: number
-        foundAt: string
-        /** Who has said that it is known, and why it stays; null: nobody */
+        /** Ids of the e-mails in no place, at most 100; those whose events are gone, too, are not among them */
+        missing: (string)[]
+        imbalancedSince: string | null
+        /** How many of the imbalance are known, who has said so last, and why they stay; null: none */
         acknowledged: {
+          emails: number
           at: string
           by: string
           reason: string
@@ -3056,12 +3043,11 @@ export interface components {
     }
     LedgerAcknowledged: {
       acknowledged: ({
-        kind: 'ROW_MISSING' | 'EVENT_MISSING' | 'END_MISSING' | 'VANISHED' | 'DAY_MISSING'
         day: string
-        /** null: not known */
-        outboxId: string | null
-        companyId: string | null
+        companyId: string
         emails: number
+        /** Ids of the e-mails in no place, at most 100; those whose events are gone, too, are not among them */
+        missing: (string)[]
       })[]
     }
     LookUpSuppressionInput: {

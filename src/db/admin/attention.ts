@@ -23,8 +23,8 @@ export async function listAttention(db: Queryable, companyId: string | null): Pr
        (select 'webhooks-disabled', count(*)::int, min(disabled_at), min(disabled_reason), company_id from webhook_endpoints
         where disabled_reason in ('GONE', 'FAILING') group by company_id limit ${MAX_ROWS})
        union all
-       (select 'ledger-imbalance', sum(emails)::int, min(day)::timestamp at time zone 'UTC', null, null::uuid from ledger_faults
-        where acknowledged_at is null having count(*) > 0)
+       (select 'ledger-imbalance', sum(imbalance - acknowledged)::int, min(day)::timestamp at time zone 'UTC', null, null::uuid from ledger
+        where imbalance > 0 and imbalance > acknowledged having count(*) > 0)
      ) a left join companies c using (company_id)
      where $1::uuid is null or a.company_id = $1 order by a.kind <> 'ledger-imbalance', a.kind, a.count desc, a.since limit ${MAX_ROWS}`,
     [companyId],

@@ -32,12 +32,20 @@ export async function dropOldDays(pool: pg.Pool, keep: DayRetention): Promise<{ 
   return dropped
 }
 
-/** Days whose youngest e-mail is older than that and that still have one of the tables. Events go after the ledger is closed. */
+/** Time to mend or acknowledge what is lost of a day: later, retention drops it all the same. */
+const TIME_TO_MEND = `interval '7 days'`
+
+/**
+ * Days whose youngest e-mail is older than that and that still have one of the tables. Events go when the ledger has counted the day,
+ * every e-mail of it has ended, and nothing is missing.
+ */
 async function listOldDays(db: Queryable, kind: Kind, days: number): Promise<string[]> {
   const rows = await runUnprepared<{ day: string }>(
     db,
     `select d.day::text from email_days d
-     where d.day < (now() at time zone 'UTC')::date - $1::int and ($2 = 'content' or d.closed_at is not null or d.events_dropped_at is not null)
+     where d.day < (now() at time zone 'UTC')::date - $1::int and ($2 = 'content' or d.events_dropped_at is not null
+         or (d.counted_at is not null and not exists (select from ledger l where l.day = d.day and (l.waiting + l.unknown > 0
+           or (l.imbalance > l.acknowledged and l.imbalanced_since > now() - ${TIME_TO_MEND})))))
        and exists (select from unnest($3::text[]) as parent where to_regclass(parent || '_' || to_char(d.day, 'YYYYMMDD')) is not null)
      order by d.day`,
     [days, kind, KINDS[kind].tables],
@@ -97,6 +105,12 @@ async function forgetEmails(tx: Queryable, day: string): Promise<void> {
   for (const table of ['dead_letters', 'person_erasure_emails'])
     await runUnprepared(tx, `delete from ${table} where ${ofHour('outbox_id')}`, bounds)
   await runUnprepared(tx, 'delete from orphan_checks where day = $1', [day])
-  // An acknowledged one explains the sums of the day, which are kept.
-  await runUnprepared(tx, 'delete from ledger_faults where day = $1 and acknowledged_at is null', [day])
+  // The sums are kept. What was lost of the day can no longer be found, nor named.
+  await runUnprepared(tx, "update ledger set missing = '{}' where day = $1 and imbalance > 0", [day])
+  await runUnprepared(
+    tx,
+    `update ledger set acknowledged = imbalance, acknowledged_at = now(), acknowledged_by = 'retention', acknowledged_reason = 'The day was dropped'
+     where day = $1 and imbalance > acknowledged`,
+    [day],
+  )
 }

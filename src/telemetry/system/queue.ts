@@ -22,7 +22,7 @@ export const QUEUE_METRICS: SystemMetric[] = [
   ),
   gauge(
     'ledger_imbalance',
-    'E-mails that have lost their row or their events; 0 is right',
+    'Accepted e-mails that are in no place; 0 is right',
     ({ ledgerImbalance }) => ledgerImbalance,
   ),
   labelled(

@@ -2,7 +2,6 @@ import { bulk } from './bulk.ts'
 import { common } from './common.ts'
 import { companies } from './companies.ts'
 import { emails } from './emails.ts'
-import { overview } from './overview.ts'
 import { suppression } from './suppression.ts'
 import { templates } from './templates.ts'
 import { webhooks } from './webhooks.ts'
@@ -113,6 +112,8 @@ export const fields = {
   probeAt: 'Next probe',
   count: 'Number',
   faults: 'What was missing',
+  losses: 'What was missing',
+  missing: 'Missing e-mails',
   day: 'Day',
   topicArn: 'SNS topic',
   domain: 'Domain',
@@ -137,6 +138,5 @@ export const fieldValues = {
     'replay-dead-letters': bulk.replay,
     'purge-dead-letters': bulk.purge,
     'import-suppressions': bulk.import,
-    ...overview.ledger.kinds,
   },
 }

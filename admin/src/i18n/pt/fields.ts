@@ -4,7 +4,6 @@ import { bulk } from './bulk.ts'
 import { common } from './common.ts'
 import { companies } from './companies.ts'
 import { emails } from './emails.ts'
-import { overview } from './overview.ts'
 import { suppression } from './suppression.ts'
 import { templates } from './templates.ts'
 import { webhooks } from './webhooks.ts'
@@ -111,6 +110,8 @@ export const fields: SameKeys<typeof en> = {
   probeAt: 'Próximo teste',
   count: 'Quantidade',
   faults: 'O que faltava',
+  losses: 'O que faltava',
+  missing: 'E-mails que sumiram',
   day: 'Dia',
   topicArn: 'Tópico do SNS',
   domain: 'Domínio',
@@ -134,6 +135,5 @@ export const fieldValues: SameKeys<typeof enValues> = {
     'replay-dead-letters': bulk.replay,
     'purge-dead-letters': bulk.purge,
     'import-suppressions': bulk.import,
-    ...overview.ledger.kinds,
   },
 }

@@ -12,13 +12,10 @@ import { notify } from '../../components/notify.ts'
 import { QueryState } from '../../components/QueryState.tsx'
 import { TimeText } from '../../components/TimeText.tsx'
 import { useFormat } from '../../lib/format.ts'
-import { type LedgerFault, ledgerQuery, OVERVIEW_KEY } from './data.ts'
+import { type LedgerDay, ledgerQuery, OVERVIEW_KEY } from './data.ts'
 import classes from './Overview.module.css'
 
-/** As many as the gateway answers. */
-const MAX_FAULTS = 1_000
-
-/** What the ledger has found since a day (UTC): the findings of each day are acknowledged together. */
+/** What is missing since a day (UTC): the losses of each day are acknowledged together. */
 export default function LedgerDrawer({ since, onClose }: { since: string; onClose: () => void }) {
   const { t } = useTranslation('overview')
   const query = useQuery(ledgerQuery(since))
@@ -26,20 +23,22 @@ export default function LedgerDrawer({ since, onClose }: { since: string; onClos
   return (
     <DetailsDrawer opened onClose={onClose} title={t('ledger.title')}>
       <QueryState query={query} skeleton={<Skeleton height={240} />}>
-        {({ faults }) => <Findings faults={faults} onAcknowledge={setAsking} />}
+        {({ days }) => <Losses losses={days.filter(row => row.imbalance > 0)} onAcknowledge={setAsking} />}
       </QueryState>
       <Acknowledge day={asking} onClose={() => setAsking(null)} />
     </DetailsDrawer>
   )
 }
 
-function Findings({ faults, onAcknowledge }: { faults: LedgerFault[]; onAcknowledge: (day: string) => void }) {
+const acknowledgedOf = ({ acknowledged }: LedgerDay) => acknowledged?.emails ?? 0
+
+function Losses({ losses, onAcknowledge }: { losses: LedgerDay[]; onAcknowledge: (day: string) => void }) {
   const { t } = useTranslation('overview')
   const { utcDate } = useFormat()
   const mayAcknowledge = useMay('administrator')
-  const open = faults.filter(fault => !fault.acknowledged)
-  const known = faults.filter(fault => fault.acknowledged)
-  const days = [...new Set(open.map(fault => fault.day))]
+  const open = losses.filter(loss => loss.imbalance > acknowledgedOf(loss))
+  const known = losses.filter(loss => loss.imbalance === acknowledgedOf(loss))
+  const days = [...new Set(open.map(loss => loss.day))]
   return (
     <Stack gap="md">
       {open.length === 0 ? (
@@ -48,21 +47,20 @@ function Findings({ faults, onAcknowledge }: { faults: LedgerFault[]; onAcknowle
         <Text size="sm">{t('ledger.what')}</Text>
       )}
       {days.map(day => (
-        <FaultList key={day} title={`${utcDate(day)} (UTC)`} faults={open.filter(fault => fault.day === day)}>
+        <LossList key={day} title={`${utcDate(day)} (UTC)`} losses={open.filter(loss => loss.day === day)}>
           {mayAcknowledge && (
             <Button size="compact-sm" variant="default" onClick={() => onAcknowledge(day)}>
               {t('ledger.acknowledge')}
             </Button>
           )}
-        </FaultList>
+        </LossList>
       ))}
-      {known.length > 0 && <FaultList title={t('ledger.acknowledged')} faults={known} />}
-      {faults.length >= MAX_FAULTS && <Text size="sm">{t('ledger.more', { count: MAX_FAULTS })}</Text>}
+      {known.length > 0 && <LossList title={t('ledger.acknowledged')} losses={known} />}
     </Stack>
   )
 }
 
-function FaultList({ title, faults, children }: { title: string; faults: LedgerFault[]; children?: ReactNode }) {
+function LossList({ title, losses, children }: { title: string; losses: LedgerDay[]; children?: ReactNode }) {
   return (
     <section>
       <Group justify="space-between" mb={4}>
@@ -72,30 +70,36 @@ function FaultList({ title, faults, children }: { title: string; faults: LedgerF
         {children}
       </Group>
       <ul className={classes.list}>
-        {faults.map(fault => (
-          <Fault key={`${fault.day} ${fault.kind} ${fault.outboxId} ${fault.companyId}`} fault={fault} />
+        {losses.map(loss => (
+          <Loss key={`${loss.day} ${loss.companyId}`} loss={loss} />
         ))}
       </ul>
     </section>
   )
 }
 
-function Fault({ fault }: { fault: LedgerFault }) {
+function Loss({ loss }: { loss: LedgerDay }) {
   const { t } = useTranslation('overview')
   const { utcDate } = useFormat()
-  const { kind, day, outboxId, companyName, emails, foundAt, acknowledged } = fault
+  const { day, companyId, companyName, accepted, imbalance, missing, imbalancedSince, acknowledged } = loss
+  const unnamed = imbalance - missing.length
   return (
     <li>
       <div className={classes.what}>
-        {t(`ledger.kinds.${kind}`)}
-        <div className="quiet">{outboxId === null ? t('ledger.noId') : <IdText id={outboxId} whole />}</div>
+        {companyName ?? <IdText id={companyId} />}: {t('ledger.lost', { count: imbalance, accepted })}
         <div className="quiet">
-          {companyName && `${companyName} · `}
-          {t('ledger.emails', { count: emails })} · {t('ledger.found')} <TimeText at={foundAt} />
+          {t('ledger.found')} <TimeText at={imbalancedSince!} />
         </div>
+        {missing.map(id => (
+          <div key={id} className="quiet">
+            <IdText id={id} whole />
+          </div>
+        ))}
+        {unnamed > 0 && <div className="quiet">{t('ledger.unnamed', { count: unnamed })}</div>}
         {acknowledged && (
           <div className="quiet">
-            {utcDate(day)} (UTC) · {acknowledged.by}, <TimeText at={acknowledged.at} />: {acknowledged.reason}
+            {utcDate(day)} (UTC) · {t('ledger.known', { count: acknowledged.emails })} · {acknowledged.by},{' '}
+            <TimeText at={acknowledged.at} />: {acknowledged.reason}
           </div>
         )}
       </div>
@@ -109,7 +113,8 @@ function Acknowledge({ day, onClose }: { day: string | null; onClose: () => void
   const client = useQueryClient()
   const acknowledge = async (reason: string) => {
     const { acknowledged } = await take(api.POST('/admin/ledger/acknowledge', { body: { day: day!, reason } }))
-    notify.done(t('ledger.done', { count: acknowledged.length }))
+    const count = acknowledged.reduce((sum, { emails }) => sum + emails, 0)
+    notify.done(t('ledger.done', { count }))
     await client.invalidateQueries({ queryKey: [OVERVIEW_KEY] })
   }
   return (

@@ -28,9 +28,9 @@ export const overviewQuery = (range: Range, company: string | undefined) =>
     placeholderData: keepPreviousData,
   })
 
-export type LedgerFault = Schemas['Ledger']['faults'][number]
+export type LedgerDay = Schemas['Ledger']['days'][number]
 
-/** What does not agree since this day. */
+/** The ledger since this day. */
 export const ledgerQuery = (since: string) =>
   queryOptions({
     queryKey: [OVERVIEW_KEY, 'ledger', since],
