@@ -13,7 +13,6 @@ import { allAdminEmailRoutes } from './routes-admin-emails-all.ts'
 import { adminInboxRoutes } from './routes-admin-inbox.ts'
 import { adminInboxFileRoutes } from './routes-admin-inbox-files.ts'
 import { adminLedgerRoutes } from './routes-admin-ledger.ts'
-import type { AdminLiveDeps } from './routes-admin-live.ts'
 import { adminPeopleRoutes } from './routes-admin-people.ts'
 import { type AdminProviderDeps, adminProviderRoutes } from './routes-admin-providers.ts'
 import { adminSessionRoutes } from './routes-admin-session.ts'
@@ -27,7 +26,7 @@ import { adminQueueRoutes, type SqlRouteDeps } from './routes-sql.ts'
 export type AdminAppDeps = AdminAuthOptions &
   SqlRouteDeps &
   Omit<
-    CompanyAdminDeps & AdminProviderDeps & AdminSuppressionDeps & AdminEmailDeps & AdminEmailActionDeps & AdminLiveDeps,
+    CompanyAdminDeps & AdminProviderDeps & AdminSuppressionDeps & AdminEmailDeps & AdminEmailActionDeps,
     Exclude<keyof AdminRouteDeps, 'db'>
   >
 
@@ -36,7 +35,7 @@ export function allAdminRoutes(admin: App, appDeps: AdminAppDeps): void {
   adminUi(admin)
   const auth = adminAuth(appDeps.db.pool, appDeps)
   protectAdminScope(admin, auth.authorize)
-  const deps = { ...appDeps, auth, onRequest: auth.authorize, isStillSignedIn: auth.isStillSignedIn }
+  const deps = { ...appDeps, auth, onRequest: auth.authorize }
   adminSessionRoutes(admin, deps)
   adminSessionListRoutes(admin, deps)
   adminAuditRoutes(admin, deps)

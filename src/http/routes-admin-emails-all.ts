@@ -3,13 +3,11 @@ import { type AdminEmailDeps, adminEmailDetailRoutes } from './routes-admin-emai
 import { type AdminEmailActionDeps, adminEmailActionRoutes } from './routes-admin-email-actions.ts'
 import { adminEmailContentRoutes } from './routes-admin-email-content.ts'
 import { adminEmailRoutes } from './routes-admin-emails.ts'
-import { type AdminLiveDeps, adminLiveRoutes } from './routes-admin-live.ts'
 import { adminOverviewRoutes } from './routes-admin-overview.ts'
 
 /** The overview, live figures, and everything about e-mails. */
-export function allAdminEmailRoutes(app: App, deps: AdminEmailDeps & AdminEmailActionDeps & AdminLiveDeps): void {
+export function allAdminEmailRoutes(app: App, deps: AdminEmailDeps & AdminEmailActionDeps): void {
   adminOverviewRoutes(app, deps)
-  adminLiveRoutes(app, deps)
   adminEmailRoutes(app, deps)
   adminEmailDetailRoutes(app, deps)
   adminEmailContentRoutes(app, deps)

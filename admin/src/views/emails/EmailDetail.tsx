@@ -2,7 +2,7 @@ import { Alert, Badge, Grid, Group, Paper, Skeleton, Stack, Text, Title } from '
 import { IconInfoCircle } from '@tabler/icons-react'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { createLazyRoute } from '@tanstack/react-router'
-import type { ReactNode } from 'react'
+import { type ReactNode, useEffect } from 'react'
 import { useTranslation } from 'react-i18next'
 import { TextLink } from '../../components/links.tsx'
 import { Page } from '../../components/Page.tsx'
@@ -18,7 +18,7 @@ import { AttemptList, RecipientList, WebhookList } from './EmailLists.tsx'
 import { EmailMessage } from './EmailMessage.tsx'
 import { subjectOf } from './email-columns.tsx'
 import { useExplanation } from './explanation.ts'
-import { type Email, emailQuery, type LiveEmails } from './queries.ts'
+import { type Email, emailQuery } from './queries.ts'
 import { Timeline } from './Timeline.tsx'
 
 export const Route = createLazyRoute('/signed-in/emails/$outboxId')({ component: EmailDetail })
@@ -26,13 +26,9 @@ export const Route = createLazyRoute('/signed-in/emails/$outboxId')({ component:
 function EmailDetail() {
   const { t } = useTranslation('emails')
   const { outboxId } = Route.useParams()
-  const client = useQueryClient()
   const query = useQuery(emailQuery(outboxId))
-  useLive<LiveEmails>('emails', ({ emails }) => {
-    if (emails.some(one => one.outboxId === outboxId))
-      void client.invalidateQueries({ queryKey: emailQuery(outboxId).queryKey, exact: true })
-  })
   const email = query.data
+  useReadWhenChanged(outboxId, email?.status)
   return (
     <Page
       title={(email && subjectOf(email)) ?? t('title')}
@@ -45,6 +41,15 @@ function EmailDetail() {
       </QueryState>
     </Page>
   )
+}
+
+function useReadWhenChanged(outboxId: string, status: Email['status'] | undefined) {
+  const client = useQueryClient()
+  const latest = useLive()?.emails.find(one => one.outboxId === outboxId)?.status
+  useEffect(() => {
+    if (latest && status && latest !== status)
+      void client.invalidateQueries({ queryKey: emailQuery(outboxId).queryKey, exact: true })
+  }, [client, outboxId, latest, status])
 }
 
 function Subtitle({ email }: { email: Email }) {
