@@ -11,7 +11,10 @@ const MAX_EVENTS = 10_000
 /** More than a page of the list has. */
 const MAX_EMAILS = 100
 
-/** E-mails with events in the last seconds, the newest first: what moves is read, and not what is kept. */
+/**
+ * E-mails with events in the last seconds, the newest first. What moves is read, and not what is kept: with a year of daily partitions
+ * 183 blocks while nothing moves (2 M e-mails), 604 at 100 e-mails a second (explain (analyze, buffers), 2026-11-19).
+ */
 export function listChangedEmails(db: Queryable): Promise<LiveFigures['emails']> {
   return run(
     db,

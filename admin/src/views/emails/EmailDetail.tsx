@@ -1,6 +1,6 @@
 import { Alert, Badge, Grid, Group, Paper, Skeleton, Stack, Text, Title } from '@mantine/core'
 import { IconInfoCircle } from '@tabler/icons-react'
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { createLazyRoute } from '@tanstack/react-router'
 import { type ReactNode, useEffect } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -28,7 +28,12 @@ function EmailDetail() {
   const { outboxId } = Route.useParams()
   const query = useQuery(emailQuery(outboxId))
   const email = query.data
-  useReadWhenChanged(outboxId, email?.status)
+  const status = email?.status
+  const latest = useLive()?.emails.find(one => one.outboxId === outboxId)?.status
+  const { refetch } = query
+  useEffect(() => {
+    if (status && latest && latest !== status) void refetch()
+  }, [status, latest, refetch])
   return (
     <Page
       title={(email && subjectOf(email)) ?? t('title')}
@@ -41,15 +46,6 @@ function EmailDetail() {
       </QueryState>
     </Page>
   )
-}
-
-function useReadWhenChanged(outboxId: string, status: Email['status'] | undefined) {
-  const client = useQueryClient()
-  const latest = useLive()?.emails.find(one => one.outboxId === outboxId)?.status
-  useEffect(() => {
-    if (latest && status && latest !== status)
-      void client.invalidateQueries({ queryKey: emailQuery(outboxId).queryKey, exact: true })
-  }, [client, outboxId, latest, status])
 }
 
 function Subtitle({ email }: { email: Email }) {
