@@ -27,7 +27,7 @@ export default defineConfig(({ command }) => ({
       '^/admin/': {
         target: GATEWAY,
         bypass: request =>
-          /json|event-stream/.test(request.headers.accept ?? '') || request.method !== 'GET' ? undefined : request.url,
+          /json/.test(request.headers.accept ?? '') || request.method !== 'GET' ? undefined : request.url,
       },
     },
   },

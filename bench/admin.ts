@@ -27,6 +27,7 @@ const SEARCH = '/admin/emails/search'
 /** Every list and look-up of the admin UI. Add yours here. */
 const QUESTIONS: Record<string, (known: Known) => Question> = {
   overview: () => ({ path: '/admin/overview?range=30d' }),
+  'live figures': () => ({ path: '/admin/live' }),
   'overview, last hour': () => ({ path: '/admin/overview?range=1h' }),
   'e-mails': () => ({ path: '/admin/emails' }),
   'e-mails, an older page': ({ outboxId }) => ({ path: `/admin/emails?olderThan=${outboxId}` }),

@@ -21,8 +21,8 @@ declare module 'fastify' {
     /** The role that an admin route needs. Not given: any for GET, support for changes. */
     role?: AdminRole
     /**
-     * true: it answers a file or a preview. A browser gets that and not the page of the UI, and viewers do not get it, since it cannot
-     * be masked. false: it answers something other than JSON that names nobody.
+     * It answers a file or a preview. A browser gets that and not the page of the UI, and viewers do not get it, since it cannot
+     * be masked.
      */
     clear?: boolean
     /** The routes that sign in: without a login, but not from other sites. */
@@ -42,8 +42,6 @@ export type AdminAuthOptions = LoginOptions & { publicUrl: string | undefined; a
 export type AdminAuth = {
   /** `onRequest` hook of every admin route: who it is, CSRF protection, and whether their role suffices. */
   authorize: (request: FastifyRequest) => Promise<void>
-  /** For answers that take long, such as a stream: whether the request would still be authorized. */
-  isStillSignedIn: (request: FastifyRequest) => Promise<boolean>
   checkPassword: LoginCheck
   sessions: AdminSessions
 }
@@ -51,7 +49,7 @@ export type AdminAuth = {
 export function adminAuth(db: Queryable, options: AdminAuthOptions): AdminAuth {
   const checkPassword = passwordLogin(db, options)
   const sessions = new AdminSessions(db, options.adminSessions)
-  const basic = basicCheck(db, checkPassword)
+  const authenticateBasic = basicCheck(db, checkPassword)
 
   async function authorize(request: FastifyRequest): Promise<void> {
     const { config } = request.routeOptions
@@ -62,18 +60,13 @@ export function adminAuth(db: Queryable, options: AdminAuthOptions): AdminAuth {
 
   async function authenticate(request: FastifyRequest): Promise<void> {
     const session = await sessions.ofRequest(request)
-    const { name, role } = session ?? (await basic.authenticate(request))
+    const { name, role } = session ?? (await authenticateBasic(request))
     request.admin = name
     request.adminRole = role
     request.adminSession = session
   }
 
-  async function isStillSignedIn(request: FastifyRequest): Promise<boolean> {
-    if (request.adminSession) return (await sessions.find(sessionCookie(request))) !== null
-    return (await basic.known(request))?.role === request.adminRole
-  }
-
-  return { authorize, isStillSignedIn, checkPassword, sessions }
+  return { authorize, checkPassword, sessions }
 }
 
 export function requireRole({ adminRole }: FastifyRequest, needed: AdminRole): void {
@@ -110,7 +103,7 @@ function basicCheck(db: Queryable, checkPassword: LoginCheck) {
 
   async function authenticate(request: FastifyRequest): Promise<{ name: string; role: AdminRole }> {
     const { name, password } = basicCredentials(request)
-    const before = await known(request)
+    const before = await known(name, password)
     if (before) return { name, role: before.role }
     const login = await checkPassword(request, name, password)
     if (!login) throw unauthenticated(request)
@@ -119,8 +112,7 @@ function basicCheck(db: Queryable, checkPassword: LoginCheck) {
   }
 
   /** Credentials that were right stay valid for as long as the administrator's row holds the same hash. */
-  async function known(request: FastifyRequest): Promise<CachedLogin | null> {
-    const { name, password } = basicCredentials(request)
+  async function known(name: string, password: string): Promise<CachedLogin | null> {
     const credentials = cacheKey(name, password)
     const login = cached.get(credentials)
     if (!login || performance.now() < login.recheckAtMs) return login ?? null
@@ -137,7 +129,7 @@ function basicCheck(db: Queryable, checkPassword: LoginCheck) {
   const cacheKey = (name: string, password: string) =>
     createHmac('sha256', processKey).update(`${name}\0${password}`).digest('base64')
 
-  return { authenticate, known }
+  return authenticate
 }
 
 /** Without `www-authenticate` for the admin UI, which has a form of its own: browsers would open a dialog over it. */

@@ -25,7 +25,6 @@ export function protectAdminScope(scope: App, authorize: AdminAuth['authorize'])
   // Text, files and streams do not pass preSerialization. A route that answers them and forgot to say so is refused here.
   scope.addHook('onSend', async (request, reply, payload) => {
     if (request.adminRole !== 'viewer' || masked.has(request) || !hasContent(reply, payload)) return payload
-    if (request.routeOptions.config.clear === false) return payload
     throw new Problem('INSUFFICIENT_ROLE', { detail: 'This answer cannot be masked, so viewers do not get it.' })
   })
 }

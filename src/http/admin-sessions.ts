@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache'
 import { parseSessionToken, sessionSecretMatches } from '../contracts/session-token.ts'
 import { findSession, type SessionRow, touchSession } from '../db/companies/admin-sessions.ts'
 import type { Queryable } from '../db/query.ts'
+import { isPolled } from './request-telemetry.ts'
 
 export type SessionLimits = { idleMinutes: number; days: number }
 
@@ -23,17 +24,20 @@ export class AdminSessions {
     this.#cached = new LRUCache({ max: MAX_CACHED, ttl: KEEP_MS })
   }
 
-  /** The session of the request's cookie. Counts as a sign of life, so that a session in use does not become idle. */
+  /**
+   * The session of the request's cookie. Counts as a sign of life, so that a session in use does not become idle; a page that is only
+   * open and polls does not use it.
+   */
   async ofRequest(request: FastifyRequest): Promise<SessionRow | null> {
-    const session = await this.find(sessionCookie(request))
-    if (session?.unseen) {
+    const session = await this.#find(sessionCookie(request))
+    if (session?.unseen && !isPolled(request)) {
       session.unseen = false
       await touchSession(this.#db, session.sessionId)
     }
     return session
   }
 
-  async find(cookie: string | null): Promise<SessionRow | null> {
+  async #find(cookie: string | null): Promise<SessionRow | null> {
     const token = parseSessionToken(cookie ?? '')
     if (!token) return null
     const session = this.#cached.get(token.id) ?? (await findSession(this.#db, token.id, this.limits.idleMinutes))

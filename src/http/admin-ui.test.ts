@@ -44,7 +44,6 @@ test.each([
   ['application/json, text/html;q=0.9', false],
   ['application/json', false],
   ['*/*', false],
-  ['text/event-stream', false],
   ['text/html;q=0', false],
   ['text/html;q=x', false],
   ['application/json ; q=0.5 , TEXT/HTML ; q=0.9', true],

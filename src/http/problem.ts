@@ -67,7 +67,6 @@ const PROBLEMS = {
   INTERNAL_ERROR: [500, 'Internal server error'],
   NOT_OFFERED: [501, 'The gateway does not offer this'],
   SERVER_BUSY: [503, 'The server is receiving too much data at once; repeat the request'],
-  TOO_MANY_LISTENERS: [503, 'Too many browsers listen for live figures'],
   PROVIDER_NOT_ASKED: [
     503,
     'The provider could not be asked; repeat the request. The log of the gateway has the reason',

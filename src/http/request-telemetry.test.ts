@@ -9,6 +9,7 @@ function appWith({ logSample = 1, tracing = NO_TRACING }: { logSample?: number; 
   const app = baseApp({ log, trustProxy: false, logSample, tracing })
   app.get('/v1/fine/:name', async () => ({}))
   app.get('/admin/live', async () => ({}))
+  app.get('/admin/emails', async () => ({}))
   app.get('/health/live', async () => ({}))
   app.get('/v1/broken', async () => {
     throw new Error('broken')
@@ -26,7 +27,7 @@ test('with LOG_SAMPLE=0 requests that succeed are not logged, and those that fai
   ])
 })
 
-test('a request that is traced names its trace; health checks and the admin UI are not traced', async () => {
+test('a request that is traced names its trace; health checks and the admin UI are not traced, and what is polled is not logged', async () => {
   const begun: unknown[] = []
   const ended: unknown[] = []
   const traceparent = `00-${'ab'.repeat(16)}-${'cd'.repeat(8)}-01`
@@ -40,7 +41,7 @@ test('a request that is traced names its trace; health checks and the admin UI a
     },
   }
   const { app, lines } = appWith({ tracing })
-  for (const url of ['/v1/fine/maria', '/admin/live', '/health/live', '/nothing', '/v1/broken'])
+  for (const url of ['/v1/fine/maria', '/admin/emails', '/admin/live', '/health/live', '/nothing', '/v1/broken'])
     await app.inject({ url, headers: url === '/v1/broken' ? {} : { traceparent: 'of the caller' } })
   expect(begun).toEqual([
     ['GET /v1/fine/:name', 'of the caller'],
@@ -50,6 +51,9 @@ test('a request that is traced names its trace; health checks and the admin UI a
     { 'http.route': '/v1/fine/:name', 'http.response.status_code': 200, failed: false },
     { 'http.response.status_code': 500, errorCode: 'INTERNAL_ERROR', failed: true },
   ])
-  expect(lines().find(({ route }) => route === '/v1/fine/:name')).toMatchObject({ trace_id: 'ab'.repeat(16) })
-  expect(lines().find(({ route }) => route === '/admin/live')).not.toHaveProperty('trace_id')
+  const [fine, admin, ...others] = lines().filter(({ status }) => status === 200)
+  expect(fine).toMatchObject({ route: '/v1/fine/:name', trace_id: 'ab'.repeat(16) })
+  expect(admin).toMatchObject({ route: '/admin/emails' })
+  expect(admin).not.toHaveProperty('trace_id')
+  expect(others).toEqual([])
 })

@@ -10,17 +10,19 @@ declare module 'fastify' {
   }
 }
 
-/** Logged at debug level, neither traced nor counted: probes and scrapers call these every few seconds. */
-const POLLED_ROUTES = new Set(['/health/live', '/health/ready', '/metrics'])
+/** Logged at debug level, neither traced nor counted: probes, scrapers and open pages call these every few seconds. */
+const POLLED_ROUTES = new Set(['/health/live', '/health/ready', '/metrics', '/admin/live'])
 
 /** The route's pattern, not the URL: a query string may contain an e-mail address. */
 const routeOf = (request: FastifyRequest) => request.routeOptions.url ?? '(none)'
+
+export const isPolled = (request: FastifyRequest) => POLLED_ROUTES.has(routeOf(request))
 
 export function beginSpan(request: FastifyRequest, tracing: Tracing): RequestSpan | null {
   if (!tracing.isOn) return null
   const route = routeOf(request)
   // The admin UI asks for its figures all the time.
-  if (request.is404 || POLLED_ROUTES.has(route) || route.startsWith('/admin')) return null
+  if (request.is404 || isPolled(request) || route.startsWith('/admin')) return null
   const { traceparent } = request.headers
   return tracing.begin(`${request.method} ${route}`, typeof traceparent === 'string' ? traceparent : undefined)
 }
@@ -39,8 +41,8 @@ export function endSpan(request: FastifyRequest, reply: FastifyReply): void {
 
 /** For /metrics. The many routes of the admin UI and of the docs are one each, so that the series stay few. null: it is not counted. */
 export function requestFigures(request: FastifyRequest, reply: FastifyReply): RequestFigures | null {
+  if (isPolled(request)) return null
   const route = routeOf(request)
-  if (POLLED_ROUTES.has(route)) return null
   return {
     method: request.is404 ? '(any)' : request.method,
     route: /^\/(admin|docs)\b/.exec(route)?.[0] ?? route,
@@ -63,5 +65,5 @@ export function logRequest(request: FastifyRequest, reply: FastifyReply, sample:
   // 501 is the answer to a call that the gateway does not offer, not a failure.
   if (reply.statusCode >= 500 && reply.statusCode !== 501) request.log.error(fields, 'Request failed')
   else if (reply.statusCode >= 400 || isSampled(request.id, sample))
-    request.log[POLLED_ROUTES.has(route) ? 'debug' : 'info'](fields, 'Request')
+    request.log[isPolled(request) ? 'debug' : 'info'](fields, 'Request')
 }

@@ -7,13 +7,14 @@ import { adminAuditRoutes } from './routes-admin-audit.ts'
 import { adminBulkActionRoutes } from './routes-admin-bulk-actions.ts'
 import { type CompanyAdminDeps, companyAdminRoutes } from './routes-admin-company.ts'
 import { adminDeadLetterRoutes } from './routes-admin-dead-letters.ts'
-import type { AdminEmailDeps } from './routes-admin-email.ts'
-import type { AdminEmailActionDeps } from './routes-admin-email-actions.ts'
-import { allAdminEmailRoutes } from './routes-admin-emails-all.ts'
+import { type AdminEmailDeps, adminEmailDetailRoutes } from './routes-admin-email.ts'
+import { type AdminEmailActionDeps, adminEmailActionRoutes } from './routes-admin-email-actions.ts'
+import { adminEmailContentRoutes } from './routes-admin-email-content.ts'
+import { adminEmailRoutes } from './routes-admin-emails.ts'
 import { adminInboxRoutes } from './routes-admin-inbox.ts'
 import { adminInboxFileRoutes } from './routes-admin-inbox-files.ts'
 import { adminLedgerRoutes } from './routes-admin-ledger.ts'
-import type { AdminLiveDeps } from './routes-admin-live.ts'
+import { adminOverviewRoutes } from './routes-admin-overview.ts'
 import { adminPeopleRoutes } from './routes-admin-people.ts'
 import { type AdminProviderDeps, adminProviderRoutes } from './routes-admin-providers.ts'
 import { adminSessionRoutes } from './routes-admin-session.ts'
@@ -27,7 +28,7 @@ import { adminQueueRoutes, type SqlRouteDeps } from './routes-sql.ts'
 export type AdminAppDeps = AdminAuthOptions &
   SqlRouteDeps &
   Omit<
-    CompanyAdminDeps & AdminProviderDeps & AdminSuppressionDeps & AdminEmailDeps & AdminEmailActionDeps & AdminLiveDeps,
+    CompanyAdminDeps & AdminProviderDeps & AdminSuppressionDeps & AdminEmailDeps & AdminEmailActionDeps,
     Exclude<keyof AdminRouteDeps, 'db'>
   >
 
@@ -36,11 +37,15 @@ export function allAdminRoutes(admin: App, appDeps: AdminAppDeps): void {
   adminUi(admin)
   const auth = adminAuth(appDeps.db.pool, appDeps)
   protectAdminScope(admin, auth.authorize)
-  const deps = { ...appDeps, auth, onRequest: auth.authorize, isStillSignedIn: auth.isStillSignedIn }
+  const deps = { ...appDeps, auth, onRequest: auth.authorize }
   adminSessionRoutes(admin, deps)
   adminSessionListRoutes(admin, deps)
   adminAuditRoutes(admin, deps)
-  allAdminEmailRoutes(admin, deps)
+  adminOverviewRoutes(admin, deps)
+  adminEmailRoutes(admin, deps)
+  adminEmailDetailRoutes(admin, deps)
+  adminEmailContentRoutes(admin, deps)
+  adminEmailActionRoutes(admin, deps)
   adminDeadLetterRoutes(admin, deps)
   adminBulkActionRoutes(admin, deps)
   adminSuppressionRoutes(admin, deps)

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import {
   type Attention,
   fillSeries,
+  liveSchema,
   OVERVIEW_RANGE_NAMES,
   OVERVIEW_RANGES,
   type Overview,
@@ -12,6 +13,7 @@ import {
 } from '../contracts/admin/overview.ts'
 import { rateAfter } from '../contracts/slowdown.ts'
 import { listAttention } from '../db/admin/attention.ts'
+import { listChangedEmails } from '../db/admin/changed-emails.ts'
 import { readSeries } from '../db/admin/overview.ts'
 import { readQueue, readSendRates } from '../db/admin/queue.ts'
 import type { Database } from '../db/pool.ts'
@@ -42,6 +44,13 @@ const schema = {
   response: { 200: overviewSchema, ...problemAnswers(401, 422, 429, 503) },
 }
 
+const liveRouteSchema = {
+  summary: 'Counts of the queue and e-mails that have just changed; open pages of the admin UI ask every two seconds',
+  tags: ['Admin'],
+  security: [{ administrator: [] }],
+  response: { 200: liveSchema, ...problemAnswers(401, 429, 503) },
+}
+
 export type OverviewDeps = AdminRouteDeps & { providers: string[] }
 
 export function adminOverviewRoutes(app: App, { db, onRequest, providers }: OverviewDeps): void {
@@ -55,6 +64,14 @@ export function adminOverviewRoutes(app: App, { db, onRequest, providers }: Over
     cached.set(key, read)
     return read()
   })
+
+  const readBoth = async () => {
+    const [queue, emails] = await Promise.all([readQueue(db.pool), listChangedEmails(db.pool)])
+    return { queue, emails }
+  }
+  // A slow database is asked less often, but within the ten seconds for which a change is listed.
+  const readLive = cachedQuery(CACHE_MS, readBoth, { maxShare: 1 / 4 })
+  app.get('/admin/live', { onRequest, schema: liveRouteSchema }, readLive)
 }
 
 async function readOverview(

@@ -5,5 +5,4 @@ import type { AdminAuth } from './admin-auth.ts'
 export type AdminRouteDeps = {
   db: Database
   onRequest: AdminAuth['authorize']
-  isStillSignedIn: AdminAuth['isStillSignedIn']
 }

@@ -187,6 +187,23 @@ test('an e-mail that waits for a retry says when and why in Portuguese; one that
   expect(await page.getByText('a última falhou').count()).toBe(0)
 })
 
+test('an open list counts newer e-mails without putting them in, and shows the new status of a row', async () => {
+  const scheduledAt = new Date(Date.now() + 3_600_000).toISOString()
+  const first = await send({ to: 'a@example.com', subject: 'The first one', tags: ['open-list'], scheduledAt })
+  const { page } = await ui.openView('/emails?status=PENDING')
+  const firstRow = page.getByRole('row', { name: /The first one/ })
+  await firstRow.filter({ hasText: 'Pending' }).waitFor()
+  await send({ to: 'b@example.com', subject: 'The second one', scheduledAt })
+  await page.getByRole('button', { name: '1 new', exact: true }).waitFor()
+  expect(await page.getByRole('row', { name: /The second one/ }).count()).toBe(0)
+  await gateway.call(company, 'PATCH', `/v1/email/${first}`, { delay: 0 })
+  await firstRow.filter({ hasText: 'Sent' }).waitFor()
+  await page.getByRole('button', { name: '1 new', exact: true }).click()
+  await page.getByRole('row', { name: /The second one/ }).waitFor()
+  await firstRow.waitFor({ state: 'detached' })
+  expect(await page.getByRole('button', { name: /new$/ }).count()).toBe(0)
+})
+
 test('support: search an address, see why it got nothing, remove the suppression, resend, see it delivered live, find it in the audit log', async () => {
   const address = 'delivered@simulator.test'
   const emailHash = hashEmail(address)

@@ -96,15 +96,14 @@ test('signing in leads to the place that was asked for', async () => {
   await page.getByLabel('Name').waitFor()
 })
 
-test('a session that ends asks to sign in again and keeps the place', async () => {
+test('a session that ends asks to sign in again by itself and keeps the place', async () => {
   const { page } = await ui.openView('/companies')
   await page.context().clearCookies()
-  await page.getByRole('link', { name: 'Overview' }).click()
   await page.getByText('Your session has ended.').waitFor()
   await page.getByLabel('Name').fill(ADMINISTRATOR.name)
   await page.getByRole('textbox', { name: 'Password' }).fill(ADMINISTRATOR.password)
   await page.keyboard.press('Enter')
-  await page.getByRole('heading', { name: 'Overview' }).waitFor()
+  await page.getByRole('heading', { name: 'Companies' }).waitFor()
 })
 
 test('a sign-in link leads to no other site', async () => {
@@ -139,15 +138,35 @@ test('language, theme and keyboard: the palette finds a company, the choice is k
 test('with Postgres away the view says since when, keeps its data, and recovers by itself', async () => {
   const { page } = await ui.openView('/companies')
   await page.getByRole('link', { name: 'acme' }).waitFor()
+  await page.getByText('Live', { exact: true }).waitFor()
   proxy.cut()
-  await page.evaluate('document.dispatchEvent(new Event("visibilitychange"))')
   await page.getByText(/The database of the gateway has not answered since \d\d:\d\d/).waitFor()
+  await page.getByText('Not live', { exact: true }).waitFor()
   await screenshot(page, 'postgres-away')
   expect.soft(await axeViolations(page)).toEqual([])
   expect(await page.getByRole('link', { name: 'acme' }).isVisible()).toBe(true)
   proxy.restore()
   await page.getByText(/has not answered since/).waitFor({ state: 'detached' })
+  await page.getByText('Live', { exact: true }).waitFor()
   expect(await page.getByRole('link', { name: 'acme' }).isVisible()).toBe(true)
+})
+
+test('a view asks once for its live figures every two seconds, and not while its tab is hidden', async () => {
+  const { page, requests } = await ui.openView('')
+  const polls = () => requests.filter(url => url.endsWith('/admin/live')).length
+  const show = (state: 'hidden' | 'visible') =>
+    page.evaluate(`Object.defineProperty(document, 'visibilityState', { value: '${state}', configurable: true })
+      Object.defineProperty(document, 'hidden', { value: ${state === 'hidden'}, configurable: true })
+      document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))`)
+  await page.waitForTimeout(5_000)
+  expect(polls()).toBeGreaterThanOrEqual(2)
+  expect(polls()).toBeLessThanOrEqual(4)
+  await show('hidden')
+  const before = polls()
+  await page.waitForTimeout(5_000)
+  expect(polls()).toBe(before)
+  await show('visible')
+  await expect.poll(polls, { timeout: 1_500 }).toBe(before + 1)
 })
 
 test('the overview shows figures, a chart and what needs attention', async () => {

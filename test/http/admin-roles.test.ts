@@ -112,7 +112,6 @@ function adminRoutesOf(paths: Record<string, Record<string, Operation>>): Route[
     )
 }
 
-/** Long answers, such as a stream of events, are read up to their first part. */
 async function ask({ method, path }: Route, headers: Record<string, string>, body?: unknown) {
   const response = await fetch(gateway.url + path, {
     method,
@@ -123,16 +122,8 @@ async function ask({ method, path }: Route, headers: Record<string, string>, bod
     },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   })
-  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') ?? false
-  const text = isStream ? await firstPart(response) : await response.text()
+  const text = await response.text()
   return { status: response.status, text, code: /"code":"(\w+)"/.exec(text)?.[1] }
-}
-
-async function firstPart(response: Response): Promise<string> {
-  const reader = response.body!.getReader()
-  const { value } = await reader.read()
-  await reader.cancel()
-  return Buffer.from(value ?? []).toString()
 }
 
 const isChange = ({ method }: Route) => method !== 'GET'

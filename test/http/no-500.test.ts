@@ -50,12 +50,6 @@ function ask(method: string, path: string, given?: string): Promise<{ status: nu
   }
   return new Promise((resolve, reject) => {
     const asked = request({ hostname, port, method, path, headers, agent }, answer => {
-      // A stream of live events goes on until its reader leaves.
-      if (answer.headers['content-type']?.startsWith('text/event-stream')) {
-        resolve({ status: answer.statusCode!, text: '' })
-        answer.destroy()
-        return
-      }
       let text = ''
       answer.setEncoding('utf8').on('data', chunk => (text += chunk))
       answer.on('end', () => resolve({ status: answer.statusCode!, text })).on('error', reject)

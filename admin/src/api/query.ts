@@ -1,10 +1,9 @@
 import { QueryClient } from '@tanstack/react-query'
-import { whenStreamEnds, whenStreamIsSilent } from '../lib/live.ts'
 import { whenTimedOut, whenUnauthorized } from './client.ts'
 import { connection } from './connection.ts'
-import { sessionEnded, sessionQuery } from './session.ts'
+import { sessionEnded } from './session.ts'
 
-const PROBE_MS = { up: 15_000, away: 3_000 }
+const PROBE_MS = 3_000
 /** The gateway answers for its database within a second or two. */
 const PROBE_ANSWER_MS = 5_000
 
@@ -23,21 +22,8 @@ export const queryClient = new QueryClient({
 
 whenUnauthorized(() => sessionEnded(queryClient))
 
-/** A stream that ended may be that of a session that did: then the answer leads to the sign-in page. */
-whenStreamEnds(() => void queryClient.fetchQuery({ ...sessionQuery, staleTime: 0 }).catch(() => {}))
-
-/** One silent stream or slow request may have another reason: the banner comes only if the gateway answers nothing else either. */
-whenStreamIsSilent(() => void askConnection())
+/** One slow request may have another reason: the banner comes only if the gateway answers nothing else either. */
 whenTimedOut(() => void askConnection())
-
-/** Whether the gateway can work is asked while the page is visible, and more often while it cannot; then every view asks again. */
-let timer: ReturnType<typeof setTimeout>
-let wasUp = true
-
-async function probe(): Promise<void> {
-  clearTimeout(timer)
-  if (!document.hidden) await askConnection()
-}
 
 /** Whether the gateway answers, found out now. */
 export async function askConnection(): Promise<void> {
@@ -46,21 +32,17 @@ export async function askConnection(): Promise<void> {
   } catch {
     connection.lost()
   }
-  plan()
 }
 
-function plan(): void {
-  clearTimeout(timer)
-  timer = setTimeout(() => void probe(), connection.get().state === 'up' ? PROBE_MS.up : PROBE_MS.away)
-}
-
+/** While the gateway is away it is asked whether it is back, also where the frame and its polling are not there; then every view asks again. */
 export function watchConnection(): void {
-  document.addEventListener('visibilitychange', () => void probe())
+  setInterval(() => {
+    if (connection.get().state !== 'up' && !document.hidden) void askConnection()
+  }, PROBE_MS)
+  let wasUp = true
   connection.subscribe(() => {
     const isUp = connection.get().state === 'up'
     if (isUp && !wasUp) void queryClient.invalidateQueries()
     wasUp = isUp
-    plan()
   })
-  plan()
 }

@@ -286,7 +286,7 @@ export interface paths {
     }
   }
   '/admin/live': {
-    /** Counts of the queue and changed e-mails as they happen, as server-sent events; ends with the session */
+    /** Counts of the queue and e-mails that have just changed; open pages of the admin UI ask every two seconds */
     get: {
       parameters: {
         query?: never
@@ -296,7 +296,7 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: Answer<{ 'text/event-stream': string }>
+        200: Answer<{ 'application/json': components['schemas']['LiveFigures'] }>
         401: Refusal
         429: Refusal
         503: Refusal
@@ -3048,6 +3048,15 @@ export interface components {
         emails: number
         /** Ids of the e-mails in no place, at most 100; those whose events are gone, too, are not among them */
         missing: (string)[]
+      })[]
+    }
+    LiveFigures: {
+      queue: components['schemas']['QueueCounts']
+      /** E-mails with an event in the last ten seconds, newest first, 100 at most */
+      emails: ({
+        outboxId: string
+        companyId: string
+        status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
       })[]
     }
     LookUpSuppressionInput: {

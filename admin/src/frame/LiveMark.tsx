@@ -1,14 +1,14 @@
 import { Tooltip } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { useConnection } from '../api/connection.ts'
-import { useLiveState } from '../lib/live.ts'
+import { useLivePolling } from '../lib/live.ts'
 import classes from './LiveMark.module.css'
 
 /** Whether counts and lists update by themselves. */
 export function LiveMark() {
   const { t } = useTranslation()
   const isUp = useConnection().state === 'up'
-  const isLive = useLiveState() === 'live' && isUp
+  const isLive = useLivePolling().isSuccess && isUp
   return (
     <Tooltip label={t(isLive ? 'header.liveHint' : 'header.notLiveHint')}>
       <span className={classes.mark} data-live={isLive} role="status">

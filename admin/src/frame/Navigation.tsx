@@ -1,5 +1,4 @@
 import { Link } from '@tanstack/react-router'
-import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useFormat } from '../lib/format.ts'
 import { useLive } from '../lib/live.ts'
@@ -10,8 +9,7 @@ import { useNavigation } from './navigation.ts'
 export function Navigation() {
   const { t } = useTranslation()
   const { compact } = useFormat()
-  const [deadLetters, setDeadLetters] = useState(0)
-  useLive<{ deadLetters: number }>('counts', counts => setDeadLetters(counts.deadLetters))
+  const deadLetters = useLive()?.queue.deadLetters ?? 0
   return useNavigation().map(({ to, text, icon: Icon }) => (
     <Link key={to} to={to} className={classes.entry} activeOptions={{ exact: to === '/', includeSearch: false }}>
       <Icon size={18} stroke={1.6} aria-hidden />

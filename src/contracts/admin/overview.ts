@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { EMAIL_STATUSES } from '../states.ts'
 
 /** `hours`: from company_statistics; `minutes`: from minute_statistics, which holds two hours. */
 export const OVERVIEW_RANGES = {
@@ -90,7 +91,17 @@ export const overviewSchema = z
   })
   .meta({ id: 'Overview' })
 
+export const liveSchema = z
+  .object({
+    queue: queueSchema,
+    emails: z
+      .array(z.object({ outboxId: z.uuid(), companyId: z.uuid(), status: z.enum(EMAIL_STATUSES) }))
+      .describe('E-mails with an event in the last ten seconds, newest first, 100 at most'),
+  })
+  .meta({ id: 'LiveFigures' })
+
 export type Overview = z.output<typeof overviewSchema>
+export type LiveFigures = z.output<typeof liveSchema>
 export type QueueCounts = z.output<typeof queueSchema>
 export type Attention = Overview['attention'][number]
 

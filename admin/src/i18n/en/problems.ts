@@ -51,7 +51,6 @@ export const problems = {
   SQL_ACCESS_UNSAFE: 'The database is not safe to share with a role of a company.',
   TEMPLATE_NOT_FOUND: 'There is no published template of this type.',
   RECIPIENT_NOT_FOUND: 'The recipient does not exist.',
-  TOO_MANY_LISTENERS: 'Too many browsers listen for live figures.',
 }
 
 /** What is wrong with a field, by its code, or by its name and its code. In English the gateway's own words are shown: they say more. */

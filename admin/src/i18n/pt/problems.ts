@@ -57,7 +57,6 @@ export const problems: SameKeys<typeof en> = {
   SQL_ACCESS_UNSAFE: 'Não é seguro compartilhar o banco de dados com um papel de empresa.',
   TEMPLATE_NOT_FOUND: 'Não há modelo publicado deste tipo.',
   RECIPIENT_NOT_FOUND: 'O destinatário não existe.',
-  TOO_MANY_LISTENERS: 'Há navegadores demais acompanhando os números ao vivo.',
 }
 
 export const fieldProblems: SameKeys<typeof enFields> = {

@@ -1,8 +1,8 @@
 import { Alert, Badge, Grid, Group, Paper, Skeleton, Stack, Text, Title } from '@mantine/core'
 import { IconInfoCircle } from '@tabler/icons-react'
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { createLazyRoute } from '@tanstack/react-router'
-import type { ReactNode } from 'react'
+import { type ReactNode, useEffect } from 'react'
 import { useTranslation } from 'react-i18next'
 import { TextLink } from '../../components/links.tsx'
 import { Page } from '../../components/Page.tsx'
@@ -18,7 +18,7 @@ import { AttemptList, RecipientList, WebhookList } from './EmailLists.tsx'
 import { EmailMessage } from './EmailMessage.tsx'
 import { subjectOf } from './email-columns.tsx'
 import { useExplanation } from './explanation.ts'
-import { type Email, emailQuery, type LiveEmails } from './queries.ts'
+import { type Email, emailQuery } from './queries.ts'
 import { Timeline } from './Timeline.tsx'
 
 export const Route = createLazyRoute('/signed-in/emails/$outboxId')({ component: EmailDetail })
@@ -26,13 +26,14 @@ export const Route = createLazyRoute('/signed-in/emails/$outboxId')({ component:
 function EmailDetail() {
   const { t } = useTranslation('emails')
   const { outboxId } = Route.useParams()
-  const client = useQueryClient()
   const query = useQuery(emailQuery(outboxId))
-  useLive<LiveEmails>('emails', ({ emails }) => {
-    if (emails.some(one => one.outboxId === outboxId))
-      void client.invalidateQueries({ queryKey: emailQuery(outboxId).queryKey, exact: true })
-  })
   const email = query.data
+  const status = email?.status
+  const latest = useLive()?.emails.find(one => one.outboxId === outboxId)?.status
+  const { refetch } = query
+  useEffect(() => {
+    if (status && latest && latest !== status) void refetch()
+  }, [status, latest, refetch])
   return (
     <Page
       title={(email && subjectOf(email)) ?? t('title')}

@@ -14,7 +14,7 @@ import { useLive } from '../../lib/live.ts'
 import { EmailFilters } from './EmailFilters.tsx'
 import { useColumns } from './email-columns.tsx'
 import classes from './emails.module.css'
-import { type EmailPage, type EmailRow, emailsQuery, type LiveEmails } from './queries.ts'
+import { type ChangedEmail, type EmailPage, type EmailRow, emailsQuery } from './queries.ts'
 import { SearchBox } from './SearchBox.tsx'
 import { SuppressionNotice } from './SuppressionNotice.tsx'
 import { type EmailSearch, hasFilters, lookupOf } from './search-params.ts'
@@ -30,10 +30,10 @@ function EmailList() {
   const search = Route.useSearch() as EmailSearch
   const navigate = useNavigate()
   const query = useQuery(emailsQuery(search))
-  const live = useLiveRows(search)
+  const page = query.data
+  const live = useLiveRows(search, page)
   const columns = useColumns()
   const show = (next: EmailSearch) => void navigate({ to: '/emails', search: next })
-  const page = query.data
   return (
     <Page title={t('title')}>
       <SearchBox search={search} onSearch={show} />
@@ -44,13 +44,7 @@ function EmailList() {
       ) : (
         <>
           <StaleBar query={query} />
-          <NewRows
-            count={live.fresh}
-            onShow={() => {
-              live.clear()
-              void query.refetch()
-            }}
-          />
+          <NewRows count={live.newer.size} onShow={() => void query.refetch()} />
           <DataTable<EmailRow>
             label={t('title')}
             columns={columns}
@@ -79,28 +73,26 @@ function cursorStep(
   return cursor ? () => show({ ...filters, [name]: cursor }) : undefined
 }
 
-/** What happens meanwhile: new e-mails are counted and not put in, a changed status is shown in its row. */
-function useLiveRows(search: EmailSearch) {
-  const key = JSON.stringify(search)
-  const [state, setState] = useState({ key, fresh: new Set<string>(), statuses: new Map<string, EmailRow['status']>() })
-  if (state.key !== key) setState({ key, fresh: new Set(), statuses: new Map() })
-  useLive<LiveEmails>('emails', ({ emails }) =>
-    setState(({ fresh, statuses, ...rest }) => ({
-      ...rest,
-      fresh: new Set([...fresh, ...emails.filter(one => isWanted(one, search)).map(one => one.outboxId)]),
+/** What happens after the page was read: a changed status is shown in its row, newer e-mails are counted and not put in. */
+function useLiveRows(search: EmailSearch, page: EmailPage | undefined) {
+  const emails = useLive()?.emails
+  const read = { page, emails, newer: new Set<string>(), statuses: new Map<string, EmailRow['status']>() }
+  const [state, setState] = useState(read)
+  if (state.page !== page) setState(read)
+  else if (emails && state.emails !== emails)
+    setState(({ newer, statuses }) => ({
+      page,
+      emails,
+      newer: new Set([...newer, ...emails.filter(one => isNewer(one, search, page)).map(one => one.outboxId)]),
       statuses: new Map([...statuses, ...emails.map(one => [one.outboxId, one.status] as const)]),
-    })),
-  )
-  return {
-    fresh: state.fresh.size,
-    statuses: state.statuses,
-    clear: () => setState({ key, fresh: new Set(), statuses: new Map() }),
-  }
+    }))
+  return state
 }
 
-/** On the first page, and as far as the event tells: it names no tag and no template. */
-function isWanted({ isNew, companyId, status }: LiveEmails['emails'][number], search: EmailSearch): boolean {
-  if (!isNew || lookupOf(search) || search.olderThan || search.newerThan || search.tag || search.template) return false
+/** Whether it would be on the first page by now, as far as can be told: its tags, template and mode are not known. Ids grow with time. */
+function isNewer({ outboxId, companyId, status }: ChangedEmail, search: EmailSearch, page: EmailPage | undefined) {
+  if (!page || lookupOf(search) || search.olderThan || search.newerThan) return false
+  if (search.tag || search.template || search.mode || outboxId <= (page.data[0]?.outboxId ?? '')) return false
   return (!search.company || search.company === companyId) && (!search.status || search.status === status)
 }
 

@@ -6,9 +6,7 @@ export type Email = Schemas['AdminEmail']
 export type EmailRow = Schemas['AdminEmailSummary']
 export type EmailPage = Schemas['AdminEmailList']
 export type Suppression = NonNullable<EmailPage['suppression']>[number]
-export type LiveEmails = {
-  emails: { outboxId: string; companyId: string; status: EmailRow['status']; isNew: boolean }[]
-}
+export type ChangedEmail = Schemas['LiveFigures']['emails'][number]
 
 const RANGE_MS = { '24h': 86_400_000, '7d': 7 * 86_400_000, '30d': 30 * 86_400_000 }
 export const DEFAULT_RANGE = '7d'

@@ -1,5 +1,5 @@
 import { Grid, SegmentedControl, Skeleton, Stack } from '@mantine/core'
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { createLazyRoute, useNavigate } from '@tanstack/react-router'
 import { lazy, Suspense } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -9,7 +9,7 @@ import { Page } from '../../components/Page.tsx'
 import { QueryState } from '../../components/QueryState.tsx'
 import { useLive } from '../../lib/live.ts'
 import { AttentionList } from './AttentionList.tsx'
-import { type Overview as OverviewData, overviewQuery, type QueueCounts, RANGES, type Range } from './data.ts'
+import { overviewQuery, RANGES, type Range } from './data.ts'
 import { ProviderStates } from './ProviderStates.tsx'
 import { QueueLine } from './QueueLine.tsx'
 import type { OverviewSearch } from './routes.ts'
@@ -26,7 +26,8 @@ function Overview() {
   const { ledger, ...place } = Route.useSearch()
   const { range = '24h', company } = place
   const navigate = useNavigate()
-  const query = useOverview(range, company)
+  const query = useQuery(overviewQuery(range, company))
+  const live = useLive()
   return (
     <Page title={t('title')} actions={<Choices range={range} company={company} />}>
       <QueryState query={query} skeleton={<OverviewSkeleton />}>
@@ -37,7 +38,7 @@ function Overview() {
             <SeriesChart overview={data} range={range} />
             <Grid gap="md">
               <Grid.Col span={{ base: 12, md: 5 }}>
-                <QueueLine queue={data.queue} ofAll={company !== undefined} />
+                <QueueLine queue={live?.queue ?? data.queue} ofAll={company !== undefined} />
               </Grid.Col>
               <Grid.Col span={{ base: 12, md: 7 }}>
                 <ProviderStates providers={data.providers} />
@@ -53,16 +54,6 @@ function Overview() {
       )}
     </Page>
   )
-}
-
-/** The counts of the queue come by the stream, between two answers. */
-function useOverview(range: Range, company: string | undefined) {
-  const options = overviewQuery(range, company)
-  const queryClient = useQueryClient()
-  useLive<QueueCounts>('counts', queue =>
-    queryClient.setQueryData<OverviewData>(options.queryKey, before => before && { ...before, queue }),
-  )
-  return useQuery(options)
 }
 
 function Choices({ range, company }: { range: Range; company: string | undefined }) {
