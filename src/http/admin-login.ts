@@ -17,7 +17,7 @@ const CHECKS_FROM_KNOWN = { total: 1, perKey: 1, waitingPerKey: 3 }
 const MAX_WAIT_MS = 5_000
 const AUDIT_INTERVAL_MS = 60_000
 
-export type LoginRefusal = 'password' | 'throttled'
+type LoginRefusal = 'password' | 'throttled'
 export type LoginOptions = { onLoginRefused: (reason: LoginRefusal) => void }
 /** `null`: wrong name or password. Too many failures before: a Problem. */
 export type LoginCheck = (request: FastifyRequest, name: string, password: string) => Promise<AdministratorLogin | null>
@@ -79,5 +79,4 @@ export function passwordLogin(db: Queryable, { onLoginRefused }: LoginOptions): 
 }
 
 /** The client chooses the name: it is logged shortened, printable, and without document numbers or addresses. */
-export const loggableName = (name: string) =>
-  maskSensitive(name.replaceAll(/[^\p{L}\p{N}\p{P}\p{S} ]/gu, '?').slice(0, 64))
+const loggableName = (name: string) => maskSensitive(name.replaceAll(/[^\p{L}\p{N}\p{P}\p{S} ]/gu, '?').slice(0, 64))

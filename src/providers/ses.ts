@@ -122,7 +122,7 @@ function toFailure(error: unknown, headers: SesResponse['headers'] = {}): Provid
   })
 }
 
-export function toQuota(account: GetAccountCommandOutput): ProviderQuota {
+function toQuota(account: GetAccountCommandOutput): ProviderQuota {
   const { MaxSendRate } = account.SendQuota ?? {}
   return { recipientsPerSecond: MaxSendRate && MaxSendRate > 0 ? MaxSendRate : null, paused: reasonOfPause(account) }
 }

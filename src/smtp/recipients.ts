@@ -13,7 +13,7 @@ function entriesOf(header: MimeHeader): Mailbox[] {
 }
 
 /** Every mailbox of an address header, also those inside groups. */
-export function mailboxesOf(header: MimeHeader | undefined): Mailbox[] {
+function mailboxesOf(header: MimeHeader | undefined): Mailbox[] {
   if (!header) return []
   return (
     entriesOf(header)

@@ -10,7 +10,7 @@ import type { TemplateRule } from './rules.ts'
 import { rootOf } from './used-variables.ts'
 import { problemOfVariables, type TemplateVariables, withoutNulls } from './variables.ts'
 
-export type RenderedTemplate = { subject: string; html: string | null; text: string | null }
+type RenderedTemplate = { subject: string; html: string | null; text: string | null }
 export type RenderResult = ({ ok: true } & RenderedTemplate) | { ok: false; problems: FieldProblem[] }
 
 /** The HTML rules are not applied here: they count for what is sent, wherever it comes from. */
