@@ -52,7 +52,7 @@ export function lenientReading(text: string): string {
     .toLowerCase()
 }
 
-function schemeOf(value: string): string | null {
+export function schemeOf(value: string): string | null {
   const colon = value.indexOf(':')
   if (colon === -1) return null
   const head = value.slice(0, colon)
