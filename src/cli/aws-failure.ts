@@ -23,7 +23,7 @@ const CODES = {
 /** AWS names the caller, and so the account, in every refusal. */
 const accountIn = (message: string) => /\barn:aws[a-z-]*:(?:iam|sts)::(\d{12}):/.exec(message)?.[1]
 
-export function explanationOf({ problem, action, message }: AwsCallFailed, given: IamScope): string {
+function explanationOf({ problem, action, message }: AwsCallFailed, given: IamScope): string {
   const scope = { ...given, account: accountIn(message) ?? given.account }
   switch (problem) {
     case 'denied':

@@ -1,9 +1,28 @@
 import { isUuid } from '../contracts/uuid.ts'
-import { findDeadLetter, listDeadLetters, OUTCOME_UNKNOWN, readClock } from '../db/outbox/dead-letters.ts'
+import {
+  countDeadLetters,
+  type DeadLetter,
+  findDeadLetter,
+  listDeadLetters,
+  OUTCOME_UNKNOWN,
+  readClock,
+} from '../db/outbox/dead-letters.ts'
+import { firstDeadLetters } from '../db/outbox/dead-letters-dry-run.ts'
 import { everyDeadLetter } from '../db/outbox/dead-letters-export.ts'
-import { actionOf, type Command, type Input, notFound, reading, required, text, UsageError } from './command.ts'
-import { type Action, LIMIT_MAX, SELECTION_OPTIONS } from './dlq-action.ts'
-import { exportToFile } from './dlq-export.ts'
+import { purgeDeadLetters } from '../db/outbox/dead-letters-purge.ts'
+import {
+  actionOf,
+  type Command,
+  type Input,
+  notFound,
+  reading,
+  required,
+  text,
+  UsageError,
+  writing,
+} from './command.ts'
+import { type Action, LIMIT_MAX, requireSelection, SELECTION_OPTIONS } from './dlq-action.ts'
+import { auditDeadLetters } from './dlq-audit.ts'
 import {
   cursorOf,
   cursorText,
@@ -14,11 +33,53 @@ import {
   limitOf,
   readFilter,
 } from './dlq-filter.ts'
-import { entryLines, pageLines } from './dlq-lines.ts'
-import { purge } from './dlq-purge.ts'
+import { DRY_RUN_ENTRIES, dryRunLines, entryLines, pageLines } from './dlq-lines.ts'
 import { replay } from './dlq-replay.ts'
-import { entries as countOf } from './plural.ts'
-import { asJson, writeTo } from './stream-out.ts'
+import { entries } from './plural.ts'
+import { asJson, counting, writeTo, writeToFile } from './stream-out.ts'
+
+const BATCH = 1_000
+
+const purge: Action = {
+  options: [...SELECTION_OPTIONS, 'yes', 'dry-run'],
+  prepare(values) {
+    const given = readFilter(values)
+    const limit = limitOf(values, LIMIT_MAX) ?? Number.POSITIVE_INFINITY
+    requireSelection(values, 'the entries to purge')
+    return writing(async ({ db }) => {
+      const filter = await filterOf(db, given)
+      const bounded = { ...filter, until: filter.until ?? (await readClock(db.pool)) }
+      const count = Math.min((await countDeadLetters(db.pool, bounded)).all, limit)
+      if (values['dry-run'] === true) {
+        const first = await firstDeadLetters(db.pool, bounded, {
+          use: 'purge',
+          limit: Math.min(DRY_RUN_ENTRIES, limit),
+        })
+        const json = { dryRun: true, purged: count, first }
+        return { json, lines: [`Would purge ${entries(count)}`, ...dryRunLines(first, count)] }
+      }
+      if (values.yes !== true)
+        throw new UsageError(
+          `${entries(count)} would be purged for good; add --yes to do it, or --dry-run to list them`,
+        )
+      await auditDeadLetters(db.pool, 'PURGED', { filter: bounded, limit })
+      let purged = 0
+      for (let deleted = 1; deleted > 0 && purged < limit; purged += deleted)
+        deleted = await purgeDeadLetters(db.pool, bounded, Math.min(BATCH, limit - purged))
+      return { json: { purged }, lines: [`Purged ${entries(purged)}`] }
+    })
+  },
+}
+
+/** Returns the number of entries written. */
+async function exportToFile(file: string, entries: AsyncIterable<DeadLetter>): Promise<number> {
+  let exported = 0
+  const counted = counting(entries, count => {
+    exported = count
+  })
+  await writeToFile(file, asJson(counted, 'lines'))
+  return exported
+}
 
 export const dlqCommand: Command = {
   usage: [
@@ -95,13 +156,13 @@ const exportAction: Action = {
     const file = text(values, 'out')
     return reading(async ({ db }) => {
       const filter = await filterOf(db, given)
-      const entries = everyDeadLetter(db.pool, { ...filter, until: filter.until ?? (await readClock(db.pool)) }, limit)
+      const found = everyDeadLetter(db.pool, { ...filter, until: filter.until ?? (await readClock(db.pool)) }, limit)
       if (file === undefined) {
-        await writeTo(process.stdout, asJson(entries, values.json === true ? 'array' : 'lines'))
+        await writeTo(process.stdout, asJson(found, values.json === true ? 'array' : 'lines'))
         return null
       }
-      const exported = await exportToFile(file, entries)
-      return { json: { exported, file }, lines: [`Exported ${countOf(exported)} to ${file}`] }
+      const exported = await exportToFile(file, found)
+      return { json: { exported, file }, lines: [`Exported ${entries(exported)} to ${file}`] }
     })
   },
 }

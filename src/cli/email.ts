@@ -6,7 +6,9 @@ import { findEmail, listEvents } from '../db/outbox/emails.ts'
 import { findLocation } from '../db/outbox/location.ts'
 import { listResends } from '../db/outbox/resend.ts'
 import { cancelEmail } from '../db/outbox/schedule.ts'
-import { inTransaction } from '../db/query.ts'
+import { type Settlement, settleAttempts } from '../db/outbox/settle.ts'
+import { findUnknownSend, type OpenUnknownSend } from '../db/outbox/unknown-sends.ts'
+import { inTransaction, type Queryable } from '../db/query.ts'
 import {
   type Answer,
   actionOf,
@@ -21,11 +23,54 @@ import {
   UsageError,
   writing,
 } from './command.ts'
-import { describeDeleted } from './email-deleted.ts'
 import { LIST_OPTIONS, listAction } from './email-list.ts'
-import { type Finding, resolveOne } from './email-resolve.ts'
 import { readInUse } from './in-use.ts'
 import { operator } from './operator.ts'
+
+/** What somebody has seen at the provider about an e-mail of unknown outcome. */
+type Finding = { messageId: string } | 'not-sent'
+
+async function resolveOne({ db }: Opened, outboxId: string, finding: Finding): Promise<Answer> {
+  const send = await findUnknownSend(db.pool, outboxId)
+  if (!send && !(await findEmail(db.pool, outboxId, null))) throw notFound(`There is no e-mail ${outboxId}.`)
+  if (!send) throw new CommandFailed(`The outcome of ${outboxId} is not unknown: see email-gateway email explain.`)
+  const settlement = settlementOf(send, finding)
+  const isResolved = await inTransaction(db.pool, async tx => {
+    const [written] = await settleAttempts(tx, [settlement])
+    if (written)
+      await writeAudit(tx, {
+        performedBy: operator(),
+        action: 'RESOLVED',
+        subjectType: 'email',
+        subjectId: outboxId,
+        companyId: send.companyId,
+        before: { status: 'UNKNOWN' },
+        after: { status: settlement.status },
+      })
+    return written
+  })
+  if (!isResolved) throw new CommandFailed('Its outcome has just become known: see email-gateway email explain.')
+  const what = finding === 'not-sent' ? `${outboxId} is sent again` : `${outboxId} is SENT`
+  return { json: { outboxId, status: settlement.status }, lines: [what] }
+}
+
+function settlementOf({ outboxId, attemptId, provider, attempts }: OpenUnknownSend, finding: Finding): Settlement {
+  const resolved = { type: 'RESOLVED' as const, metadata: { by: 'operator', attemptId, attempt: attempts } }
+  const base: Pick<Settlement, 'outboxId' | 'guard' | 'count'> = {
+    outboxId,
+    guard: { kind: 'unknown', attemptId },
+    count: ['unknown_resolved', 'operator'],
+  }
+  // An attempt that did not arrive counts as not made, or the last one would leave none for this.
+  if (finding === 'not-sent')
+    return { ...base, status: 'PENDING', attempts: Math.max(0, attempts - 1), events: [resolved] }
+  const { messageId } = finding
+  const sent = {
+    type: 'SENT' as const,
+    metadata: { by: 'operator', messageId, provider, attemptId, attempt: attempts },
+  }
+  return { ...base, status: 'SENT', attempts, messageId, events: [resolved, sent] }
+}
 
 export const emailCommand: Command = {
   usage: [
@@ -147,3 +192,29 @@ async function requireEmail(db: Opened['db']['pool'], outboxId: string) {
 }
 
 const noEmail = (outboxId: string) => notFound(`There is no e-mail ${outboxId}.`)
+
+const SENT = ['SENT', 'DELIVERED', 'BOUNCE', 'COMPLAINT']
+
+/** What is left of an e-mail whose row somebody has deleted. The gateway deletes whole days only, with their events. */
+async function describeDeleted(db: Queryable, outboxId: string): Promise<Answer> {
+  const events = await listEvents(db, outboxId)
+  if (events.length === 0) throw notFound(`There is no e-mail ${outboxId}.`)
+  const summary = deletedRow(events.map(event => event.type))
+  return {
+    json: { outboxId, status: null, rowDeleted: true, summary, events },
+    lines: [
+      summary,
+      'Next: See what else is missing with email-gateway ledger, and find out who deletes.',
+      ...events.map(event => `${event.createdAt}  ${event.type}  ${JSON.stringify(event.metadata)}`),
+    ],
+    exitCode: 1,
+  }
+}
+
+function deletedRow(types: string[]): string {
+  const deleted = 'Its row in email_outbox was deleted by another program than the gateway; its events are left.'
+  if (types.some(type => SENT.includes(type))) return `${deleted} They say that it was sent.`
+  return types.includes('SENT_ATTEMPT')
+    ? `${deleted} An attempt was begun and no answer is recorded: ask the provider whether it was sent.`
+    : `${deleted} No attempt was begun, so it was never sent.`
+}

@@ -15,7 +15,7 @@ export function momentOf(given: string | undefined, option: string): Moment | nu
   return { at: at.data }
 }
 
-export function instantOf(moment: Moment | null, nowMs: number): string | null {
+function instantOf(moment: Moment | null, nowMs: number): string | null {
   if (moment === null) return null
   return 'at' in moment ? moment.at : new Date(Math.max(0, nowMs - moment.agoMs)).toISOString()
 }

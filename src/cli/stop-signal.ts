@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import { finishedWithin } from '../runtime/finished-within.ts'
 
 /** `asked`: SIGTERM, SIGINT or SIGHUP, exit code 0. `failed`: exit code 1. */
-export type StopReason = { kind: 'asked' } | { kind: 'failed'; error: unknown }
+type StopReason = { kind: 'asked' } | { kind: 'failed'; error: unknown }
 
 export type StopSignal = {
   reason: Promise<StopReason>

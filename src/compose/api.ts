@@ -5,11 +5,15 @@ import { keyRing } from '../contracts/encryption.ts'
 import { takeTokens } from '../db/companies/rate-buckets.ts'
 import { addSendRequests } from '../db/companies/send-requests.ts'
 import { targetOf } from '../db/connection-url.ts'
+import { addCounts } from '../db/counters.ts'
+import type { Queryable } from '../db/query.ts'
 import { type App, buildApp } from '../http/app.ts'
 import { CannotListen } from '../http/cannot-listen.ts'
 import { KeyRegistry } from '../http/key-registry.ts'
 import { RequestCounts } from '../http/request-counts.ts'
 import { Batcher } from '../runtime/batcher.ts'
+import { BufferedCounter } from '../runtime/counter.ts'
+import { periodically } from '../runtime/periodic-task.ts'
 import type { HtmlChecker } from '../sending/html-check.ts'
 import type { SmtpServer } from '../smtp/server.ts'
 import { makeEmailLog } from '../telemetry/email-log.ts'
@@ -17,7 +21,6 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { ProcessFigures } from '../telemetry/process/figures.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { makeAccept } from './accept.ts'
-import { bufferedCounts } from './buffered-counts.ts'
 import { composeDomains } from './domains.ts'
 import { composeProviderEvents } from './provider-events.ts'
 import { startSmtp } from './smtp.ts'
@@ -133,5 +136,26 @@ async function listen(app: App, { HOST, PORT }: Config): Promise<string> {
     return await app.listen({ host: HOST, port: PORT })
   } catch (error) {
     throw new CannotListen('PORT', error as Error)
+  }
+}
+
+const FLUSH_COUNTS_MS = 2_000
+
+/** A counter of `/metrics` by label. Buffered, so that somebody who is refused again and again does not cause a write each time. */
+function bufferedCounts(name: string, db: Queryable, log: Logger) {
+  const counter = new BufferedCounter(counts =>
+    addCounts(
+      db,
+      counts.map(([label, value]) => ({ name, label, value })),
+    ),
+  )
+  const notWritten = (error: unknown) => log.debug({ err: error }, `Could not write the counts of ${name}; retrying`)
+  const stopFlushing = periodically(FLUSH_COUNTS_MS, () => counter.flush(), notWritten)
+  return {
+    count: (label: string) => counter.count(label),
+    async close() {
+      await stopFlushing()
+      await counter.flush().catch(notWritten)
+    },
   }
 }

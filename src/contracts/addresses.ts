@@ -11,7 +11,7 @@ export type MailAddress = {
   domain: string
 }
 
-export type AddressProblem = { code: 'INVALID_EMAIL'; message: string }
+type AddressProblem = { code: 'INVALID_EMAIL'; message: string }
 export type ParsedAddress = { ok: true; value: MailAddress } | { ok: false; problem: AddressProblem }
 
 const MAX_INPUT = 320

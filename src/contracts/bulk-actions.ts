@@ -7,17 +7,17 @@ export const BULK_ACTION_KINDS = ['replay-dead-letters', 'purge-dead-letters', '
 export type BulkActionKind = (typeof BULK_ACTION_KINDS)[number]
 
 /** stopped: by an administrator. failed: a batch ended with an error again and again. */
-export const BULK_ACTION_STATES = ['waiting', 'running', 'stopped', 'done', 'failed'] as const
+const BULK_ACTION_STATES = ['waiting', 'running', 'stopped', 'done', 'failed'] as const
 
 /**
  * What can become of one item. held: somebody else had it locked for too long. notFound: it is no dead letter any more. raised: an entry of
  * the suppression list got a more severe reason or a later end.
  */
-export const BULK_OUTCOMES = {
+const BULK_OUTCOMES = {
   done: ['replayed', 'purged', 'added', 'raised', 'unchanged'],
   failed: ['payloadPurged', 'notFound', 'held', 'refused'],
 } as const
-export type BulkOutcome = (typeof BULK_OUTCOMES)['done' | 'failed'][number]
+type BulkOutcome = (typeof BULK_OUTCOMES)['done' | 'failed'][number]
 export type BulkCounts = Partial<Record<BulkOutcome, number>>
 
 export const BULK_LIMITS = {
@@ -28,7 +28,7 @@ export const BULK_LIMITS = {
   PAGE: 100,
 } as const
 
-export const DEAD_LETTER_STATUSES = ['REJECTED', 'FAILED', 'DLQ'] as const
+const DEAD_LETTER_STATUSES = ['REJECTED', 'FAILED', 'DLQ'] as const
 
 /** In a query string and in the body of a bulk action. */
 export const deadLetterFilterFields = {

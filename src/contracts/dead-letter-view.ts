@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { deadLetterFilterFields } from './bulk-actions.ts'
 import { dlqEntrySchema } from './dlq.ts'
 import { EMAIL_STATUSES } from './states.ts'
 
@@ -44,5 +43,3 @@ export const deadLetterCountSchema = z
     outcomeUnknown: z.int().describe('May have been sent; left out unless the filter names SEND_OUTCOME_UNKNOWN'),
   })
   .meta({ id: 'DeadLetterCount' })
-
-export { deadLetterFilterFields }

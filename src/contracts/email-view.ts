@@ -18,15 +18,13 @@ export const acceptedSchema = z
   })
   .meta({ id: 'Accepted' })
 
-export const batchErrorSchema = z
-  .object({ index: z.int(), code: z.string(), message: z.string() })
-  .meta({ id: 'BatchError' })
+const batchErrorSchema = z.object({ index: z.int(), code: z.string(), message: z.string() }).meta({ id: 'BatchError' })
 
 export const batchAcceptedSchema = z
   .object({ data: z.array(acceptedSchema), errors: z.array(batchErrorSchema).optional() })
   .meta({ id: 'BatchAccepted' })
 
-export const lastErrorSchema = z.object({
+const lastErrorSchema = z.object({
   code: z.string().describe("The gateway's own code"),
   providerCode: z.string().nullable().describe("The provider's own code, if it gave one"),
   category: z.string().nullable(),
@@ -106,7 +104,6 @@ export const explanationSchema = z
   .meta({ id: 'Explanation' })
 
 export type EmailSummary = z.infer<typeof emailSummarySchema>
-export type EmailView = z.infer<typeof emailSchema>
 export type Explanation = z.infer<typeof explanationSchema>
 export type NextStep = NonNullable<Explanation['nextStep']>
 export type EmailEventView = z.infer<typeof emailEventSchema>

@@ -8,7 +8,7 @@ export type QueuePosition = {
   pauseReason: string | null
 }
 
-export type ParkedProvider = { provider: string; since: string; code: string; reason: string; probeAt: string }
+type ParkedProvider = { provider: string; since: string; code: string; reason: string; probeAt: string }
 
 /** Facts from other tables than the e-mail's own row. Null: does not apply. */
 export type EmailLocation = {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { parseBareAddress } from './addresses.ts'
 
 /**
- * The names and values are part of the published contract. The gateway itself uses QUEUE_NAME and MAX_ATTEMPTS only: delays are in
+ * The names and values are part of the published contract. The gateway itself uses QUEUE_NAME only: delays are in
  * RETRY_POLICIES (retry.ts), the defaults of a request in send-body.ts, retention in settings.ts.
  */
 export const EMAIL_JOB_CONFIG = {

@@ -20,7 +20,7 @@ const kpi = (unit: string) =>
     met: z.boolean().nullable(),
   })
 
-export const kpisSchema = z.object({
+const kpisSchema = z.object({
   finalDeliveryRate: kpi('Delivered of all that have ended, 0 to 1'),
   meanSecondsToDelivery: kpi('Seconds'),
   recoveryRate: kpi('Delivered of those whose first attempt failed, 0 to 1'),

@@ -51,7 +51,7 @@ const callerText = (max: number) =>
 export const externalIdSchema = callerText(255)
 
 /** Text that recipients see. */
-export const oneLine = (max: number) =>
+const oneLine = (max: number) =>
   z
     .string()
     .min(1)

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
-import { findAlteredFunctions } from './altered-functions.ts'
 import { driverUrl } from './connection-url.ts'
 import type { Queryable } from './query.ts'
 import { applySettings, UNLIMITED } from './session-settings.ts'
@@ -151,5 +150,24 @@ async function readFunctions(): Promise<SqlFunctions[]> {
       const sql = await readFile(join(FUNCTIONS, file), 'utf8')
       return { name: `functions/${file}`, sql, digest: createHash('sha256').update(sql).digest('hex') }
     }),
+  )
+}
+
+/** Postgres keeps what stands between the dollar quotes as it was written. */
+const FUNCTION = /create or replace function (\w+)[\s\S]*?\bas (\$\w*\$)([\s\S]*?)\2/g
+
+/** The functions of these files whose body in the database is another one, or that are not there: changed by hand. */
+async function findAlteredFunctions<File extends { sql: string }>(
+  db: Queryable,
+  files: File[],
+): Promise<{ file: File; name: string }[]> {
+  const { rows } = await db.query<{ name: string; body: string }>(
+    'select proname as name, prosrc as body from pg_proc where pronamespace = current_schema()::regnamespace',
+  )
+  const there = new Set(rows.map(({ name, body }) => `${name} ${body}`))
+  return files.flatMap(file =>
+    [...file.sql.matchAll(FUNCTION)]
+      .filter(([, name, , body]) => !there.has(`${name} ${body}`))
+      .map(([, name]) => ({ file, name: name! })),
   )
 }

@@ -1,6 +1,6 @@
 import { type Queryable, run } from './query.ts'
 
-export type ProviderErrors = { code: string; count: number; lastAt: Date }
+type ProviderErrors = { code: string; count: number; lastAt: Date }
 export type ProviderActivity = {
   name: string
   /** E-mails that it took in the last minute. */

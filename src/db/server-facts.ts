@@ -1,6 +1,6 @@
 import { type Queryable, run } from './query.ts'
 
-export type TableFacts = { name: string; live: number; dead: number; vacuumedSecondsAgo: number | null }
+type TableFacts = { name: string; live: number; dead: number; vacuumedSecondsAgo: number | null }
 
 /** What `doctor` judges of the database server. */
 export type ServerFacts = {

@@ -20,7 +20,7 @@ export function dropIdleAfterSilence(pools: pg.Pool[]): void {
 }
 
 /** Closes all idle connections; the next statement opens a new one. */
-export function dropIdle(pools: pg.Pool[]): void {
+function dropIdle(pools: pg.Pool[]): void {
   for (const pool of pools) {
     // connect() returns idle connections first, and takes them within this turn of the event loop.
     for (let idle = pool.idleCount; idle > 0; idle--) pool.connect().then(client => client.release(true), ignore)

@@ -1,7 +1,7 @@
 /** The demo sends through the same API as everybody. */
 export type DemoClient = (apiKey: string, method: string, path: string, body?: unknown) => Promise<DemoAnswer>
 // biome-ignore lint/suspicious/noExplicitAny: answers of several routes
-export type DemoAnswer = { status: number; body: any }
+type DemoAnswer = { status: number; body: any }
 
 export function demoClient(url: string): DemoClient {
   return async (apiKey, method, path, body) => {

@@ -3,7 +3,7 @@ import { OLD_LIST_DOMAIN } from './people.ts'
 
 /** `share`: how much of the traffic is its own. `domain`: where its recipients are, if all at one place. */
 export type DemoCompany = { name: string; share: number; domain?: string; settings: CompanyChange; mail: DemoMail[] }
-export type DemoMail = { templateType: string; subject: string; html: string; tag: string }
+type DemoMail = { templateType: string; subject: string; html: string; tag: string }
 
 const WHY = {
   en: 'you get this e-mail because you have an account with us.',

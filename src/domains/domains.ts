@@ -26,7 +26,7 @@ export type DomainDeps = {
   operatorsDomain: string
 }
 
-export type CheckedRecord = DnsRecord & { state?: RecordState }
+type CheckedRecord = DnsRecord & { state?: RecordState }
 export type DomainState = {
   row: DomainRow
   records: CheckedRecord[]
@@ -35,7 +35,7 @@ export type DomainState = {
   allowed: boolean
 }
 
-export const MAX_DOMAINS = 100
+const MAX_DOMAINS = 100
 
 export type Added = { kind: 'added'; state: DomainState } | { kind: 'taken'; by: string } | { kind: 'too-many' }
 

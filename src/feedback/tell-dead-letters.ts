@@ -5,7 +5,7 @@ import { inTransaction } from '../db/query.ts'
 import { putCompanyNotice } from '../db/webhooks/enqueue.ts'
 
 /** A company with more dead letters in an hour is told, once an hour. */
-export const MANY_DEAD_LETTERS = 50
+const MANY_DEAD_LETTERS = 50
 
 /** Puts the webhook `company.dead_letters` for each company that is to be told. Returns how many were. */
 export async function tellOfDeadLetters(pool: pg.Pool, log: Logger): Promise<number> {

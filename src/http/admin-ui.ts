@@ -30,7 +30,7 @@ const NOT_BUILT =
  * the answer. Frames show e-mails; they are sandboxed, and a srcdoc frame inherits this policy, so
  * that the style attributes of an e-mail have to be allowed.
  */
-export const adminPolicy = (nonce: string) =>
+const adminPolicy = (nonce: string) =>
   [
     "default-src 'none'",
     "script-src 'self'",

@@ -1,12 +1,105 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { type AuditRow, type AuditWindow, listAuditEntries } from '../db/audit-list.ts'
+import { recogniseSearch } from '../contracts/admin/email-search.ts'
+import { csvLine } from '../contracts/csv.ts'
+import { rangeEndSchema } from '../contracts/instant.ts'
+import { isUuid } from '../contracts/uuid.ts'
+import {
+  type AuditEntryKey,
+  type AuditFilter,
+  type AuditPosition,
+  type AuditRow,
+  type AuditTable,
+  type AuditWindow,
+  listAuditEntries,
+} from '../db/audit-list.ts'
+import type { Queryable } from '../db/query.ts'
 import type { App } from './app.ts'
-import { exportAudit } from './audit-export.ts'
-import { auditExportQuery, auditFilter, auditQuery, auditWindow, cursorOf, entryIdOf } from './audit-query.ts'
 import { problemAnswers } from './openapi.ts'
+import { invalidField } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
+
+const text = (max: number) =>
+  z
+    .string()
+    .trim()
+    .min(1)
+    .max(max)
+    .refine(value => !value.includes('\0'), 'must not contain NUL')
+
+const ENTRY_ID = /^([as])(\d{1,18})$/
+
+const filters = {
+  id: z
+    .string()
+    .regex(ENTRY_ID, 'must be the id of an entry')
+    .optional()
+    .describe('This entry alone, whatever page it is on'),
+  performedBy: text(100)
+    .optional()
+    .describe('Name of an administrator, `cli:` and a user, or `key` and the id of an API key'),
+  actor: z
+    .enum(['people'])
+    .optional()
+    .describe('`people`: without what the gateway did by itself, such as suppressing an address that bounced'),
+  action: text(100).optional(),
+  subjectType: text(100).optional(),
+  subjectId: text(200)
+    .optional()
+    .describe('Its id; of a suppression the address or its hash, with or without `sha256:`'),
+  company: z
+    .string()
+    .toLowerCase()
+    .refine(value => isUuid(value), 'must be the id of a company')
+    .optional(),
+  from: rangeEndSchema.optional(),
+  to: rangeEndSchema.optional(),
+}
+
+const auditQuery = z.object({
+  ...filters,
+  olderThan: z.string().max(200).optional().describe('The cursor `older` of a page'),
+  newerThan: z.string().max(200).optional().describe('The cursor `newer` of a page'),
+  limit: z.coerce.number().int().min(1).max(200).default(50),
+})
+const auditExportQuery = z.object({ ...filters, format: z.enum(['csv', 'jsonl']).default('csv') })
+
+function auditFilter(query: z.output<typeof auditExportQuery> | z.output<typeof auditQuery>): AuditFilter {
+  const { performedBy = null, action = null, subjectType = null, subjectId } = query
+  const { company: companyId = null, from = null, to = null, actor = null } = query
+  const subjectIds = subjectId === undefined ? null : subjectIdsOf(subjectId)
+  return { entry: entryOf(query.id), performedBy, action, subjectType, subjectIds, companyId, from, to, actor }
+}
+
+/** Suppressions have the hash of the address as their id. The text itself counts, too: administrators may have an address as their name. */
+function subjectIdsOf(given: string): string[] {
+  const recipients = recogniseSearch(given).filter(({ by }) => by === 'recipient')
+  return [...new Set([given, ...recipients.map(({ value }) => value)])]
+}
+
+/** The id of an entry names its table and its number there. */
+const entryIdOf = ({ table, id }: AuditEntryKey) => `${table}${id}`
+
+function entryOf(entryId: string | undefined): AuditEntryKey | null {
+  const [, table, id] = ENTRY_ID.exec(entryId ?? '') ?? []
+  return id === undefined ? null : { table: table as AuditTable, id }
+}
+
+function auditWindow({ olderThan, newerThan, limit }: z.output<typeof auditQuery>): AuditWindow {
+  if (newerThan) return { newer: positionOf(newerThan, 'newerThan'), limit }
+  return olderThan ? { older: positionOf(olderThan, 'olderThan'), limit } : { limit }
+}
+
+const cursorOf = ({ time, table, id }: AuditPosition) => Buffer.from([time, table, id].join(' ')).toString('base64url')
+
+function positionOf(cursor: string, field: string): AuditPosition {
+  const [time = '', table, id = '', ...rest] = Buffer.from(cursor, 'base64url').toString('utf8').split(' ')
+  const isTable = table === 'a' || table === 's'
+  if (isTable && rangeEndSchema.safeParse(time).success && /^\d{1,18}$/.test(id) && rest.length === 0)
+    return { time, table, id }
+  throw invalidField(field, 'is not a cursor of this list', 'INVALID_CURSOR')
+}
 
 const values = z.record(z.string(), z.unknown()).nullable()
 const entrySchema = z
@@ -84,3 +177,34 @@ async function sendExport(request: FastifyRequest, reply: FastifyReply, db: Admi
     .header('content-disposition', `attachment; filename="audit-log.${format}"`)
     .send(Readable.from(pieces))
 }
+
+const ROWS_AT_ONCE = 500
+
+const COLUMNS: [name: string, read: (row: AuditRow) => string | null][] = [
+  ['performed_at', row => row.performedAt],
+  ['performed_by', row => row.performedBy],
+  ['action', row => row.action],
+  ['subject_type', row => row.subjectType],
+  ['subject_id', row => row.subjectId],
+  ['company_id', row => row.companyId],
+  ['company', row => row.companyName],
+  ['reason', row => row.reason],
+  ['before', row => row.before && JSON.stringify(row.before)],
+  ['after', row => row.after && JSON.stringify(row.after)],
+]
+
+/** The whole log, newest first, page by page, so that it is in memory neither here nor in Postgres. */
+async function* exportAudit(db: Queryable, filter: AuditFilter, format: 'csv' | 'jsonl'): AsyncGenerator<string> {
+  if (format === 'csv') yield csvLine(COLUMNS.map(([name]) => name))
+  const line = format === 'csv' ? csvRow : jsonRow
+  let older: AuditRow['position'] | undefined
+  for (;;) {
+    const { rows, hasMore } = await listAuditEntries(db, filter, { ...(older && { older }), limit: ROWS_AT_ONCE })
+    if (rows.length > 0) yield rows.map(line).join('')
+    if (!hasMore) return
+    older = rows.at(-1)!.position
+  }
+}
+
+const csvRow = (row: AuditRow) => csvLine(COLUMNS.map(([, read]) => read(row)))
+const jsonRow = ({ position: _, ...row }: AuditRow) => `${JSON.stringify(row)}\n`

@@ -87,7 +87,7 @@ function withSender(wanted: Wanted, current: Pick<Company, 'fromDomains' | 'defa
   return wanted.defaultFrom === undefined ? change : { ...change, defaultFrom: parsed.value }
 }
 
-export function toSettings(company: Company): z.output<typeof companySettingsSchema> {
+function toSettings(company: Company): z.output<typeof companySettingsSchema> {
   const { pausedAt, createdAt } = company
   return { ...company, pausedAt: pausedAt?.toISOString() ?? null, createdAt: createdAt.toISOString() }
 }

@@ -1,30 +1,62 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { deadLetterFilterFields } from '../contracts/bulk-actions.ts'
+import { csvLine } from '../contracts/csv.ts'
 import {
+  DEAD_LETTER_PAGE,
   deadLetterCountSchema,
   deadLetterGroupsSchema,
   deadLetterPageSchema,
   deadLetterSchema,
 } from '../contracts/dead-letter-view.ts'
 import { rangeEndSchema } from '../contracts/instant.ts'
+import { isUuid } from '../contracts/uuid.ts'
 import { readLastBulkEnd } from '../db/bulk/bulk-actions.ts'
 import {
   type DeadLetterGroup,
   type DeadLetterGroupFilter,
   listDeadLetterGroups,
 } from '../db/outbox/dead-letter-groups.ts'
-import { countDeadLetters, findDeadLetter, listDeadLetters, readClock } from '../db/outbox/dead-letters.ts'
+import {
+  countDeadLetters,
+  type DeadLetter,
+  type DeadLetterCursor,
+  type DeadLetterFilter,
+  findDeadLetter,
+  listDeadLetters,
+  readClock,
+} from '../db/outbox/dead-letters.ts'
 import { everyDeadLetter } from '../db/outbox/dead-letters-export.ts'
 import type { Database } from '../db/pool.ts'
 import { cachedQuery } from '../runtime/cached-query.ts'
 import type { App } from './app.ts'
-import { asCsv, asJsonLines } from './dead-letter-export.ts'
-import { exportQuery, filterQuery, fromCursor, pageQuery, toCursor, toFilter } from './dead-letter-query.ts'
 import { problemAnswers } from './openapi.ts'
 import { uuidParam } from './params.ts'
-import { Problem } from './problem.ts'
+import { invalidField, Problem } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
+
+const filterQuery = z.object(deadLetterFilterFields)
+const pageQuery = z.object({
+  ...deadLetterFilterFields,
+  cursor: z.string().max(100).optional(),
+  limit: z.coerce.number().int().min(1).max(DEAD_LETTER_PAGE).default(50),
+})
+const exportQuery = z.object({ ...deadLetterFilterFields, format: z.enum(['csv', 'jsonl']).default('csv') })
+
+function toFilter(query: z.output<typeof filterQuery>): DeadLetterFilter {
+  const { company = null, code = null, status = null, since = null, until = null } = query
+  return { companyId: company, code, status, since, until }
+}
+
+const toCursor = ({ movedAt, outboxId }: DeadLetterCursor) => `${movedAt}_${outboxId}`
+
+function fromCursor(cursor: string | undefined): DeadLetterCursor | null {
+  if (cursor === undefined) return null
+  const [movedAt = '', outboxId = ''] = cursor.split('_')
+  if (rangeEndSchema.safeParse(movedAt).success && isUuid(outboxId)) return { movedAt, outboxId }
+  throw invalidField('cursor', 'is not a cursor of this list', 'INVALID_CURSOR')
+}
 
 /** The view asks again every few seconds, in every browser. */
 const GROUPS_CACHE_MS = 1_000
@@ -127,4 +159,53 @@ async function sendExport(request: FastifyRequest, reply: FastifyReply, db: Data
     .type(TYPES[format])
     .header('content-disposition', `attachment; filename="dead-letters.${format}"`)
     .send(Readable.from(format === 'csv' ? asCsv(entries) : asJsonLines(entries)))
+}
+
+const COLUMNS: [name: string, (entry: DeadLetter) => string | number | null | undefined][] = [
+  ['outbox_id', entry => entry.outboxId],
+  ['company_id', entry => entry.companyId],
+  ['company', entry => entry.companyName],
+  ['status', entry => entry.status],
+  ['code', entry => entry.lastFailureCode],
+  ['provider_code', entry => entry.providerCode],
+  ['reason', entry => entry.lastFailureReason],
+  ['attempts', entry => entry.failedAttempts],
+  ['enqueued_at', entry => entry.enqueuedAt],
+  ['moved_at', entry => entry.movedToDLQAt],
+  ['replayable', entry => (entry.replayable ? 'yes' : 'no')],
+  ['from', entry => textOf(entry.originalData.from)],
+  ['to', entry => textOf(entry.originalData.to)],
+  ['subject', entry => textOf(entry.originalData.subject)],
+  ['external_id', entry => textOf(entry.originalData.externalId)],
+  ['template', entry => textOf(entry.originalData.templateType)],
+  ['tags', entry => textOf(entry.originalData.tags)],
+]
+
+const textOf = (value: unknown) => [value ?? []].flat().map(String).join(' ')
+
+const ENTRIES_AT_ONCE = 100
+
+async function* asCsv(entries: AsyncIterable<DeadLetter>): AsyncGenerator<string> {
+  yield* inPieces(
+    entries,
+    entry => csvLine(COLUMNS.map(([, read]) => read(entry))),
+    csvLine(COLUMNS.map(([name]) => name)),
+  )
+}
+
+async function* asJsonLines(entries: AsyncIterable<DeadLetter>): AsyncGenerator<string> {
+  yield* inPieces(entries, entry => `${JSON.stringify(entry)}\n`, '')
+}
+
+/** The first piece is there even without an entry. */
+async function* inPieces(entries: AsyncIterable<DeadLetter>, line: (entry: DeadLetter) => string, head: string) {
+  let text = head
+  let count = 0
+  for await (const entry of entries) {
+    text += line(entry)
+    if (++count % ENTRIES_AT_ONCE !== 0) continue
+    yield text
+    text = ''
+  }
+  yield text
 }

@@ -8,7 +8,6 @@ import { instantSchema } from '../contracts/instant.ts'
 import { maskSensitive } from '../contracts/masking.ts'
 import { summarise } from '../contracts/refusal.ts'
 import { checkSchedule } from '../contracts/send-body.ts'
-import { EMAIL_STATUSES } from '../contracts/states.ts'
 import { justificationSchema } from '../contracts/suppression/view.ts'
 import { acceptAudited } from '../db/admin/accept-audited.ts'
 import { type AuditEntry, writeAudit } from '../db/audit.ts'
@@ -26,7 +25,7 @@ import { uuidParam } from './params.ts'
 import { invalidFields, Problem, refusalProblem } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
 import { adminEmailParams } from './routes-admin-email.ts'
-import { logCancelled, throwUnlessDone } from './routes-email-changes.ts'
+import { changedSchema, logCancelled, throwUnlessDone } from './routes-email-changes.ts'
 import { sendAnswer } from './send-answers.ts'
 
 export type AdminEmailActionDeps = AdminRouteDeps & { accept: AcceptDeps; emailLog: EmailLog }
@@ -43,11 +42,6 @@ const cancelBody = z
 const rescheduleBody = z
   .strictObject({ scheduledAt: instantSchema, reason: justificationSchema.optional() })
   .meta({ id: 'RescheduleEmailByAdmin', example: { scheduledAt: '2026-11-20T09:00:00Z' } })
-const changedSchema = z.object({
-  outboxId: z.uuid(),
-  status: z.enum(EMAIL_STATUSES),
-  scheduledAt: z.iso.datetime().nullable(),
-})
 
 const resendSchema = {
   summary: 'Send an e-mail that has ended once more, as a new e-mail; all checks are made again',

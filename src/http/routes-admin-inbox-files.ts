@@ -89,7 +89,7 @@ const contentGone = () =>
   new Problem('CONTENT_GONE', { detail: 'The attachments were deleted with the content of the e-mail' })
 
 /** RFC 6266: plain ASCII for old browsers, UTF-8 for all others. */
-export function attachmentDisposition(filename: string): string {
+function attachmentDisposition(filename: string): string {
   const ascii = filename.replace(/[^\x20-\x7e]|["\\%/]/g, '_')
   const utf8 = encodeURIComponent(filename.toWellFormed()).replace(
     /['()*]/g,

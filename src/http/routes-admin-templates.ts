@@ -26,7 +26,7 @@ import { boundBodies, TEMPLATE_MEMORY } from './body-memory.ts'
 import { TEMPLATE_BODY_LIMIT } from './limits.ts'
 import { invalidField, Problem } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
-import { withVersions } from './template-access.ts'
+import { showQuery, withVersions } from './template-access.ts'
 import { createFrom, publishOf, saveDraft, type TemplateChangeDeps } from './template-changes.ts'
 
 const STATISTICS_DAYS = 30
@@ -59,9 +59,6 @@ const listQuery = z.object({
   limit: z.coerce.number().int().min(1).max(200).default(50),
 })
 const params = z.object({ templateId: z.string().max(100) })
-const showQuery = z.object({
-  version: z.coerce.number().int().min(1).max(1_000_000).optional().describe('The newest when absent'),
-})
 const fullSchema = templateWithVersionsSchema.extend(owner).meta({ id: 'TemplateOfCompany' })
 const newBody = newTemplateSchema
   .extend({ reason: reasonSchema })

@@ -22,7 +22,7 @@ const rescheduleBody = z
   .refine(body => body.scheduledAt !== undefined || body.delay !== undefined, 'give scheduledAt or delay')
   .superRefine(refuseTwoTimes)
   .meta({ id: 'RescheduleEmail', example: { delay: 3_600_000 } })
-const changedSchema = z.object({
+export const changedSchema = z.object({
   outboxId: z.uuid(),
   status: z.enum(EMAIL_STATUSES),
   scheduledAt: z.iso.datetime().nullable(),

@@ -21,6 +21,7 @@ import {
   authorOf,
   findChangeable,
   findReadable,
+  showQuery,
   type TemplateRouteDeps,
   templateBodyRefusals,
   templateRefusals,
@@ -31,10 +32,6 @@ import { createFrom, publishOf, saveDraft } from './template-changes.ts'
 const tags = ['Templates']
 const params = z.object({ id: z.string() })
 const changed = { 200: templateWithVersionsSchema, ...templateRefusals, ...problemAnswers(409) }
-
-const showQuery = z.object({
-  version: z.coerce.number().int().min(1).max(1_000_000).optional().describe('The newest when absent'),
-})
 
 const listSchema = {
   summary: 'Your templates, and the starters that they do not replace',

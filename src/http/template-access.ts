@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { z } from 'zod'
 import { markupOf, problemsOfMarkup } from '../contracts/templates/markup.ts'
 import { parseTemplate, type TemplateSource } from '../contracts/templates/parse.ts'
 import { usedVariables } from '../contracts/templates/used-variables.ts'
@@ -13,6 +14,10 @@ import { invalidField, Problem } from './problem.ts'
 import type { SendRouteDeps } from './routes-send.ts'
 
 export type TemplateRouteDeps = SendRouteDeps & { db: Database }
+
+export const showQuery = z.object({
+  version: z.coerce.number().int().min(1).max(1_000_000).optional().describe('The newest when absent'),
+})
 
 export const templateRefusals = problemAnswers(400, 401, 403, 404, 503)
 export const templateBodyRefusals = problemAnswers(413, 415, 422)

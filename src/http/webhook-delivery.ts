@@ -1,9 +1,9 @@
 import { z } from 'zod'
+import type { WebhookEndpoint } from '../contracts/webhooks/view.ts'
 import { DELIVERY_STATUSES, webhookDeliverySchema } from '../contracts/webhooks/view.ts'
 import type { Database } from '../db/pool.ts'
 import { loadEventFacts } from '../db/webhooks/claim.ts'
 import { type DeliveryWithFacts, listDeliveries } from '../db/webhooks/deliveries.ts'
-import type { WebhookEndpoint } from '../db/webhooks/endpoints.ts'
 import { makeBody } from '../pipeline/notify.ts'
 import { Problem } from './problem.ts'
 

@@ -23,7 +23,7 @@ export function limitAnswers<Args, Result extends { response: unknown }>(next: (
 export const LIMIT_ANSWERS_STEP = { step: 'deserialize', priority: 'low', name: 'limitAnswers' } as const
 
 /** Passes the bytes on; fails and closes the connection when there are too many. */
-export function limitAnswer(body: Readable): Readable {
+function limitAnswer(body: Readable): Readable {
   let bytes = 0
   const limited = new Transform({
     transform(chunk: Buffer, _encoding, done) {

@@ -64,7 +64,7 @@ export function resendHeaders(apiKey: string): Record<string, string> {
 }
 
 /** Must be identical for every call of one attempt: Resend compares the bodies under one idempotency key. */
-export function toResendBody(message: OutgoingMessage) {
+function toResendBody(message: OutgoingMessage) {
   const { from, to, cc, bcc, replyTo, subject, html, text, headers, attachments } = message
   return {
     from,

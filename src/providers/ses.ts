@@ -1,3 +1,7 @@
+import { Agent as HttpAgent } from 'node:http'
+import { type AgentOptions, Agent as HttpsAgent } from 'node:https'
+import type { Duplex } from 'node:stream'
+import { TLSSocket } from 'node:tls'
 import {
   GetAccountCommand,
   type GetAccountCommandOutput,
@@ -5,14 +9,15 @@ import {
   type SESv2ClientConfig,
   SESv2ServiceException,
   SendEmailCommand,
+  type SendEmailCommandInput,
 } from '@aws-sdk/client-sesv2'
 import { classifyProviderError, type ProviderFailure } from '../contracts/provider-errors/classify.ts'
 import { readRateHeaders } from '../contracts/provider-errors/rate-headers.ts'
-import { keepAliveAgents } from './agents.ts'
 import { LIMIT_ANSWERS_STEP, limitAnswers } from './answer.ts'
+import { bareAddress, composeMime, encodedAddress } from './mime.ts'
 import type { OutgoingMessage, Provider, ProviderQuota, SendResult } from './provider.ts'
-import { toSesRequest } from './ses-request.ts'
-import { describeThrown, orAborted, timedOut } from './thrown.ts'
+import { providerTags } from './tags.ts'
+import { describeThrown, markHandshakeError, orAborted, timedOut } from './thrown.ts'
 
 export type SesOptions = {
   /** `ses`, or `ses:eu-west-1` where several regions are in use. */
@@ -122,7 +127,7 @@ function toFailure(error: unknown, headers: SesResponse['headers'] = {}): Provid
   })
 }
 
-export function toQuota(account: GetAccountCommandOutput): ProviderQuota {
+function toQuota(account: GetAccountCommandOutput): ProviderQuota {
   const { MaxSendRate } = account.SendQuota ?? {}
   return { recipientsPerSecond: MaxSendRate && MaxSendRate > 0 ? MaxSendRate : null, paused: reasonOfPause(account) }
 }
@@ -139,3 +144,87 @@ function reasonOfPause({ SendingEnabled, EnforcementStatus = '', SendQuota }: Ge
 }
 
 const STOPPED = ['PAUSED', 'SHUTDOWN']
+
+/** Shorter than the idle timeout of any server, so that no connection is closed while a message is written to it. */
+const IDLE_MS = 15_000
+
+type AgentLimits = { maxSockets: number; handshakeMs: number }
+
+function keepAliveAgents({ maxSockets, handshakeMs }: AgentLimits) {
+  const options = { keepAlive: true, maxSockets, timeout: IDLE_MS, scheduling: 'lifo' as const }
+  return { httpAgent: new HttpAgent(options), httpsAgent: new HandshakeTimeoutAgent(options, handshakeMs) }
+}
+
+/**
+ * Adds a timeout for the TLS handshake, which Node does not have: a peer that is silent during the handshake would look like one that
+ * took the message. Errors before the end of the handshake get a code which shows that nothing was sent.
+ */
+class HandshakeTimeoutAgent extends HttpsAgent {
+  readonly #handshakeMs: number
+
+  constructor(options: AgentOptions, handshakeMs: number) {
+    super(options)
+    this.#handshakeMs = handshakeMs
+  }
+
+  override createConnection(...args: Parameters<HttpsAgent['createConnection']>): Duplex | null | undefined {
+    const socket = super.createConnection(...args)
+    if (socket instanceof TLSSocket) this.#watch(socket)
+    return socket
+  }
+
+  #watch(socket: TLSSocket): void {
+    const timer = setTimeout(() => {
+      const message = `The peer was silent for ${this.#handshakeMs} ms before secure TLS connection was established`
+      socket.destroy(Object.assign(new Error(message), { code: 'ETIMEDOUT' }))
+    }, this.#handshakeMs)
+    socket.once('error', markHandshakeError).once('close', () => clearTimeout(timer))
+    socket.once('secureConnect', () => {
+      clearTimeout(timer)
+      socket.off('error', markHandshakeError)
+    })
+  }
+}
+
+/** SES builds simple messages itself; messages with attachments or custom headers are sent as MIME. */
+async function toSesRequest(message: OutgoingMessage, configurationSet: string | null): Promise<SendEmailCommandInput> {
+  const plain = message.attachments.length === 0 && Object.keys(message.headers).length === 0
+  return {
+    ...(configurationSet && { ConfigurationSetName: configurationSet }),
+    EmailTags: providerTags(message).map(({ name, value }) => ({ Name: name, Value: value })),
+    ...(plain ? simple(message) : await raw(message)),
+  }
+}
+
+function simple({ from, to, cc, bcc, replyTo, subject, html, text }: OutgoingMessage): SendEmailCommandInput {
+  return {
+    FromEmailAddress: encodedAddress(from),
+    ...(replyTo.length > 0 && { ReplyToAddresses: replyTo.map(encodedAddress) }),
+    Destination: {
+      ToAddresses: to.map(encodedAddress),
+      CcAddresses: cc.map(encodedAddress),
+      BccAddresses: bcc.map(encodedAddress),
+    },
+    Content: {
+      Simple: {
+        Subject: utf8(subject),
+        Body: { ...((text || html === null) && { Text: utf8(text) }), ...(html !== null && { Html: utf8(html) }) },
+      },
+    },
+  }
+}
+
+/** Destination decides the recipients; display names are in the MIME headers. */
+async function raw(message: OutgoingMessage): Promise<SendEmailCommandInput> {
+  return {
+    FromEmailAddress: encodedAddress(message.from),
+    Destination: {
+      ToAddresses: message.to.map(bareAddress),
+      CcAddresses: message.cc.map(bareAddress),
+      BccAddresses: message.bcc.map(bareAddress),
+    },
+    Content: { Raw: { Data: await composeMime(message) } },
+  }
+}
+
+const utf8 = (text: string) => ({ Data: text, Charset: 'UTF-8' })

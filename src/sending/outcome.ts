@@ -37,7 +37,7 @@ export type SettledOutcome =
 export type CannotRepeat = 'PROVIDER_UNAVAILABLE' | 'RECIPIENT_SUPPRESSED'
 
 /** throttled: the provider limits its send rate. unconnected: no connection could be made. Neither is a failure of the e-mail. */
-export type Postponed = 'throttled' | 'unconnected'
+type Postponed = 'throttled' | 'unconnected'
 
 /** How soon the call is repeated at a provider that recognises the attempt: each time after twice as long. */
 const REPEAT_AFTER_SECONDS = { first: 5, most: 600 }

@@ -1,9 +1,12 @@
+import { maskSensitive } from '../contracts/masking.ts'
+import type { FieldProblem } from '../contracts/refusal.ts'
+import { templateTypeSchema } from '../contracts/send-body.ts'
 import type { SenderSettings } from '../contracts/sender.ts'
+import { renderTemplate } from '../contracts/templates/render.ts'
 import type { EmailToSend } from '../db/outbox/load.ts'
 import type { RenderedContent } from '../db/outbox/rendered-content.ts'
 import type { HtmlChecker } from './html-check.ts'
 import type { PublishedTemplates } from './published-templates.ts'
-import { needsRendering, renderEmail } from './render-email.ts'
 import { withSender } from './sender.ts'
 import { type Invalid, validateEmail } from './validate-email.ts'
 
@@ -32,3 +35,42 @@ export async function prepareContent(
   const checked = { ...rendered, htmlProof: rendered.html === null ? null : html.proofOf(rendered.html) }
   return (await deps.store(checked)) ? checked : null
 }
+
+/** An e-mail that came by SQL has a template and variables in place of content: SQL cannot render it. */
+const needsRendering = ({ templateType, html, text }: EmailToSend) =>
+  templateType !== null && html === null && text === null
+
+/** With the content of its template. A subject of its own wins over the template's. */
+async function renderEmail(
+  email: EmailToSend,
+  templates: Pick<PublishedTemplates, 'find'>,
+): Promise<EmailToSend | Invalid> {
+  const { companyId, templateType, variables } = email
+  const found = await templates.find({ companyId, type: templateType!, locale: null })
+  if (!found) return invalid('TEMPLATE_NOT_FOUND', notFound(templateType!))
+  const result = found.parsed.ok ? renderTemplate(found.parsed.template, variables ?? {}) : found.parsed
+  if (!result.ok) return refused(result.problems)
+  const { subject, html, text } = result
+  return { ...email, subject: email.subject ?? subject, html, htmlProof: null, text, variables: null }
+}
+
+/** SQL takes any text for a type, and this message is logged. */
+function notFound(templateType: string): string {
+  const isType = templateTypeSchema.safeParse(templateType).success
+  return isType
+    ? `There is no published template ${maskSensitive(templateType)}`
+    : 'The type of the template is none: it may have letters, digits, _ and -'
+}
+
+function refused(problems: FieldProblem[]): Invalid {
+  const isMissing = problems.some(({ code }) => code === 'TEMPLATE_VARIABLE_MISSING')
+  const message = problems.map(problem => `${problem.path}: ${problem.message}`).join('; ')
+  return invalid(isMissing ? 'TEMPLATE_VARIABLE_MISSING' : 'INVALID_TEMPLATE', message.slice(0, MAX_MESSAGE_CHARS))
+}
+
+const MAX_MESSAGE_CHARS = 1_000
+
+const invalid = (code: string, message: string): Invalid => ({
+  validation: 'TEMPLATE',
+  failure: { code, category: 'VALIDATION_ERROR', message },
+})

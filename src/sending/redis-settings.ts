@@ -16,7 +16,7 @@ const OLDEST = '6.2.0'
 export const SKIP_VERSION_CHECK = { skipVersionCheck: true } as const
 
 /** maxBytes 0: no limit. */
-export type RedisMemory = { usedBytes: number; maxBytes: number }
+type RedisMemory = { usedBytes: number; maxBytes: number }
 
 /** Settings that differ from what they should be; found null: unknown, because managed Redis services often refuse CONFIG. */
 export async function checkRedisSettings(url: string, timeoutMs = 5_000): Promise<RedisFinding[]> {
@@ -24,7 +24,7 @@ export async function checkRedisSettings(url: string, timeoutMs = 5_000): Promis
 }
 
 /** memory null: unknown. */
-export async function checkRedis(
+async function checkRedis(
   url: string,
   timeoutMs = 5_000,
 ): Promise<{ findings: RedisFinding[]; memory: RedisMemory | null }> {

@@ -1,19 +1,24 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { SMTPServerAddress, SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
-import { type MailAddress, parseBareAddress } from '../contracts/addresses.ts'
+import { callerOf } from '../accepting/caller.ts'
+import { type MailAddress, parseAddress, parseBareAddress } from '../contracts/addresses.ts'
+import { fieldProblems, REPORT_INPUT } from '../contracts/field-problems.ts'
+import { type FieldProblem, summarise } from '../contracts/refusal.ts'
+import { SEND_LIMITS, type SendBody, sendBodySchema } from '../contracts/send-body.ts'
 import type { Draw } from '../contracts/token-bucket.ts'
 import type { KnownKey } from '../db/companies/api-keys.ts'
 import type { TokenRequest } from '../db/companies/rate-buckets.ts'
-import type { AcceptDeps } from '../pipeline/accept.ts'
+import type { MemberResult } from '../db/outbox/draft.ts'
+import { type AcceptDeps, acceptEmails } from '../pipeline/accept.ts'
 import { isSampled } from '../telemetry/email-log.ts'
 import type { RootAttributes, Tracing } from '../telemetry/tracing.ts'
-import { acceptMessage } from './accept-message.ts'
 import type { SmtpLimits } from './limits.ts'
 import { keyOf, type VerifyKey } from './login.ts'
+import { type MessageBody, messageBody } from './message-body.ts'
 import { type ReadDeps, readMessage } from './read-message.ts'
 import { Refused } from './refused.ts'
-import { toRefused } from './replies.ts'
+import { refusedBy, resultOf, toRefused } from './replies.ts'
 
 export type SmtpDeps = {
   verify: VerifyKey
@@ -117,4 +122,43 @@ function recipientsOf({ rcptTo }: Session['envelope']): MailAddress[] {
     const parsed = parseBareAddress(address)
     return parsed.ok ? [parsed.value] : []
   })
+}
+
+/** Once this has answered, the e-mail is committed. */
+async function acceptMessage(
+  message: Buffer,
+  envelope: readonly MailAddress[],
+  key: KnownKey,
+  origin: { requestId: string; traceparent: string | null },
+  accept: AcceptDeps,
+): Promise<MemberResult> {
+  const { body, idempotencyKey } = messageBody(message, envelope)
+  const request = {
+    caller: callerOf(key),
+    ...origin,
+    members: [{ index: 0, body: validated(body) }],
+    strict: true,
+    // The body, not the message: programs that repeat a message give it a new date and new boundaries.
+    idempotency: idempotencyKey === null ? null : { key: idempotencyKey, writtenBody: body },
+    refusedBefore: new Map(),
+  }
+  return resultOf(await acceptEmails(request, accept))
+}
+
+/** The send body takes one `to`, a message several. */
+function validated({ to, ...others }: MessageBody['body']): SendBody {
+  const parsed = sendBodySchema.safeParse({ ...others, to: to[0] }, REPORT_INPUT)
+  const addresses = to.map(parseAddress)
+  const problems = [
+    ...(parsed.success ? [] : fieldProblems(parsed.error.issues).filter(({ path }) => path !== 'to')),
+    ...addresses.flatMap((one, index) => (one.ok ? [] : [{ path: `to[${index}]`, ...one.problem }])),
+    ...tooMany(to),
+  ]
+  if (!parsed.success || problems.length > 0) throw refusedBy(summarise(problems))
+  return { ...parsed.data, to: addresses.flatMap(one => (one.ok ? [one.value] : [])) }
+}
+
+function tooMany({ length }: string[]): FieldProblem[] {
+  if (length <= SEND_LIMITS.TO) return []
+  return [{ path: 'to', code: 'TOO_LARGE', message: `must have at most ${SEND_LIMITS.TO} items, has ${length}` }]
 }

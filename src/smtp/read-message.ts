@@ -63,7 +63,7 @@ const LF = 10
  * SMTP smuggling: mail servers disagree on whether a bare line feed ends a line, so one message can look like two. Lines end with CRLF
  * and nothing else.
  */
-export function problemOfLines(chunk: Buffer, byteBefore: number): Refused | null {
+function problemOfLines(chunk: Buffer, byteBefore: number): Refused | null {
   let before = byteBefore
   for (const byte of chunk) {
     if (byte === LF ? before !== CR : before === CR)

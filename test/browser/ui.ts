@@ -15,10 +15,10 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 const EMPTY = 'about:blank'
 export const ADMINISTRATOR = { name: 'admin', password: 'correct horse battery' }
 
-export type Theme = 'light' | 'dark'
-export type Language = 'en' | 'pt'
+type Theme = 'light' | 'dark'
+type Language = 'en' | 'pt'
 /** `browser`: views with the same name share cookies and storage. */
-export type ViewOptions = {
+type ViewOptions = {
   theme?: Theme
   language?: Language
   width?: 1280 | 390

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hashPassword } from '../../src/contracts/password.ts'
 import { putAdministrator } from '../../src/db/companies/administrators.ts'
-import { EVERY_DEAD_LETTER, listDeadLetters } from '../../src/db/outbox/dead-letters.ts'
-import { makeDead } from '../support/dead.ts'
+import { listDeadLetters } from '../../src/db/outbox/dead-letters.ts'
+import { EVERY_DEAD_LETTER, makeDead } from '../support/dead.ts'
 import { type Answer, startTestGateway, type TestCompany, type TestGateway } from '../support/gateway.ts'
 import { rowsRead } from '../support/rows-read.ts'
 

@@ -8,14 +8,13 @@ import {
   countDeadLetters,
   type DeadLetter,
   type DeadLetterCursor,
-  EVERY_DEAD_LETTER,
   findDeadLetter,
   listDeadLetters,
 } from '../../src/db/outbox/dead-letters.ts'
 import { purgeDeadLetters, purgeOldPayloads } from '../../src/db/outbox/dead-letters-purge.ts'
 import { type Database, openDatabase } from '../../src/db/pool.ts'
 import { type TestCli, testCli } from '../support/cli.ts'
-import { makeDead } from '../support/dead.ts'
+import { EVERY_DEAD_LETTER, makeDead } from '../support/dead.ts'
 import { tell } from '../support/feedback.ts'
 import { accept, draft, readEmail, workOff } from '../support/outbox.ts'
 import { BIN, cleanUp, makeDataDir, runCommand, runShell } from '../support/process.ts'

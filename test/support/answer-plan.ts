@@ -14,7 +14,7 @@ export type FakeAnswer =
   | { kind: 'reset'; when: 'before' | 'after'; accepted?: boolean }
 
 /** The first rule that fits answers. Without `match` it fits everything; with `next` only that many requests. */
-export type FakeRule = {
+type FakeRule = {
   match?: { recipient?: string; localPart?: string; outboxId?: string; tag?: { name: string; value?: string } }
   next?: number
   answer: FakeAnswer

@@ -29,7 +29,7 @@ const RESTART_MS = 300
 const STARTED = /Sending the e-mails|API at http/
 const LAST_WORDS = 2_000
 /** A process that is told to stop and has not ended by then hangs. */
-export const STOP_PATIENCE_MS = 90_000
+const STOP_PATIENCE_MS = 90_000
 
 export function supervise(launch: () => Running): Supervised {
   const endedByItself = { starting: [] as string[], running: [] as string[] }

@@ -1,5 +1,5 @@
 import { uuidv7 } from '../../src/contracts/uuid.ts'
-import type { DeadStatus } from '../../src/db/outbox/dead-letters.ts'
+import type { DeadLetterFilter, DeadStatus } from '../../src/db/outbox/dead-letters.ts'
 import type { Queryable } from '../../src/db/query.ts'
 
 export type DeadChange = {
@@ -62,4 +62,12 @@ export async function replaysOf(db: Queryable, companyId: string) {
     [companyId],
   )
   return rows[0]!
+}
+
+export const EVERY_DEAD_LETTER: DeadLetterFilter = {
+  companyId: null,
+  code: null,
+  status: null,
+  since: null,
+  until: null,
 }

@@ -13,7 +13,7 @@ import { launchGateway, type SpawnedGateway, spawnGateway } from './process.ts'
 import { type RedisServer, startRedis } from './redis-server.ts'
 import { type SpawnedFakeSes, spawnFakeSes } from './spawn-fake-ses.ts'
 
-export type Company = { companyId: string; apiKey: string; name: string; weight: number }
+type Company = { companyId: string; apiKey: string; name: string; weight: number }
 export type Running = Pick<SpawnedGateway, 'signal' | 'exited' | 'output' | 'errors' | 'pid'>
 
 export type Deployment = {

@@ -7,7 +7,7 @@ import { type App, baseApp } from '../../src/http/app.ts'
 import { providerEventRoutes } from '../../src/http/routes-provider-events.ts'
 import { createTestDatabase } from './postgres.ts'
 
-export type EventsApiAnswer = {
+type EventsApiAnswer = {
   status: number
   headers: Record<string, unknown>
   body: { code?: string; processed?: boolean; confirmed?: boolean; detail?: string }

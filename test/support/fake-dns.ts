@@ -2,7 +2,7 @@ import { createSocket } from 'node:dgram'
 import type { AddressInfo } from 'node:net'
 
 const TYPES = { CNAME: 5, MX: 15, TXT: 16 } as const
-export type FakeDnsType = keyof typeof TYPES
+type FakeDnsType = keyof typeof TYPES
 export type FakeDnsRecord = { name: string; type: FakeDnsType; value: string; priority?: number }
 
 export type FakeDns = {

@@ -20,7 +20,7 @@ export type ResendBody = {
 }
 
 /** One accepted message: a line of the log file, and of GET /control/log. */
-export type ResendAcceptance = {
+type ResendAcceptance = {
   seq?: number
   at?: string
   id: string
@@ -32,7 +32,7 @@ export type ResendAcceptance = {
   tags: Record<string, string>
 }
 
-export type ResendDomain = {
+type ResendDomain = {
   id: string
   name: string
   status: string

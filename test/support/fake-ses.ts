@@ -38,7 +38,7 @@ export type FakeSes = {
 
 export type FakeSesOptions = { logFile?: string; port?: number; keepBodies?: boolean }
 
-export type SesBody = {
+type SesBody = {
   FromEmailAddress: string
   ReplyToAddresses?: string[]
   Destination: { ToAddresses?: string[]; CcAddresses?: string[]; BccAddresses?: string[] }

@@ -1,7 +1,7 @@
 import { createServer, type Socket } from 'node:net'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 
-export type SmtpDelivery = { from: string; to: string[]; user: string | null; raw: Buffer; session: string }
+type SmtpDelivery = { from: string; to: string[]; user: string | null; raw: Buffer; session: string }
 export type SmtpRefusal = { code: number; text: string }
 
 export type FakeSmtp = {

@@ -14,7 +14,7 @@ export class SnsError extends Error {
   }
 }
 
-export const ACCOUNT = '123456789012'
+const ACCOUNT = '123456789012'
 const REGION = 'us-east-1'
 
 /** Topics, their policies and subscriptions. Posts to the subscribers for real, and signs what it posts. */

@@ -36,7 +36,7 @@ export function fault(context: TestContext, name: string): Fault {
 }
 
 /** mulberry32 */
-export function seeded(seed: number): () => number {
+function seeded(seed: number): () => number {
   let state = seed
   return () => {
     state = (state + 0x6d2b79f5) | 0

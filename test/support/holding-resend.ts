@@ -2,7 +2,7 @@ import { uuidv7 } from '../../src/contracts/uuid.ts'
 import { answerJson, readBody, serve } from './fake-http.ts'
 import type { ResendBody } from './fake-resend.ts'
 
-export type Held = { outboxId: string; to: string; atMs: number }
+type Held = { outboxId: string; to: string; atMs: number }
 
 export type HoldingResend = {
   env: Record<string, string>

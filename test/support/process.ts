@@ -15,7 +15,7 @@ export const BIN = join(ROOT, 'bin/email-gateway.js')
 const READY_MS = 30_000
 const COMMAND_MS = 30_000
 
-export type Exit = { code: number | null; signal: NodeJS.Signals | null }
+type Exit = { code: number | null; signal: NodeJS.Signals | null }
 export type Ended = Exit & { stdout: string; stderr: string }
 
 export type SpawnedGateway = {

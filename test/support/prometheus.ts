@@ -8,7 +8,7 @@ import { makeTestFolder } from './postgres.ts'
 import { ROOT } from './process.ts'
 import { reapWithUs } from './reaper.ts'
 
-export type FiringAlert = { state: string; labels: Record<string, string>; annotations: Record<string, string> }
+type FiringAlert = { state: string; labels: Record<string, string>; annotations: Record<string, string> }
 export type Prometheus = { alerts: () => Promise<FiringAlert[]>; stop: () => Promise<void> }
 
 const FAST = '500ms'

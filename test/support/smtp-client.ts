@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
-export type SmtpReply = { code: number; text: string }
+type SmtpReply = { code: number; text: string }
 
 export type SmtpClient = {
   socket: Socket

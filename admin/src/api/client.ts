@@ -6,7 +6,7 @@ import type { components, paths } from './schema.d.ts'
 export type Schemas = components['schemas']
 
 /** The gateway answers JSON to this header and the page to browsers; the second one keeps the browser's login dialog away. */
-export const REQUEST_HEADERS = { accept: 'application/json', 'x-requested-with': 'email-gateway-admin' }
+const REQUEST_HEADERS = { accept: 'application/json', 'x-requested-with': 'email-gateway-admin' }
 
 /** A gateway that hangs keeps its connections: without a limit, a view would wait for ever. */
 const READ_MS = 15_000

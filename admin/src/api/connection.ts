@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react'
 
-export type Connection = { state: 'up' } | { state: 'offline' | 'unavailable'; since: number }
+type Connection = { state: 'up' } | { state: 'offline' | 'unavailable'; since: number }
 
 const UP: Connection = { state: 'up' }
 let current: Connection = UP

@@ -1,7 +1,7 @@
 import { type QueryClient, queryOptions, useSuspenseQuery } from '@tanstack/react-query'
 import { api, take } from './client.ts'
 
-export const ROLES = ['viewer', 'support', 'administrator'] as const
+const ROLES = ['viewer', 'support', 'administrator'] as const
 export type Role = (typeof ROLES)[number]
 
 export const sessionQuery = queryOptions({

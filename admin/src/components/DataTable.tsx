@@ -20,7 +20,7 @@ export type Column<Row> = {
   sortable?: boolean
 }
 
-export type Sort = { by: string; order: 'asc' | 'desc' }
+type Sort = { by: string; order: 'asc' | 'desc' }
 
 type DataTableProps<Row> = {
   /** What the rows are, for screen readers. */

@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next'
 import { labelledPoints, ticksUpTo } from '../lib/ticks.ts'
 import classes from './LineChart.module.css'
 
-export type ChartSeries<Name extends string> = { name: Name; label: string; color: string }
+type ChartSeries<Name extends string> = { name: Name; label: string; color: string }
 
 type LineChartProps<Name extends string> = {
   /** For screen readers; the figures themselves are in the table of `ChartCard`. */

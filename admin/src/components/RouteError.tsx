@@ -3,7 +3,6 @@ import { useEffect, useRef } from 'react'
 import { connection, useConnection } from '../api/connection.ts'
 import { isProblem, offline } from '../api/problem.ts'
 import { askConnection } from '../api/query.ts'
-import { isChunkError } from '../lib/chunk-error.ts'
 import { ConnectionBar } from './ConnectionBar.tsx'
 import { ErrorState } from './ErrorState.tsx'
 
@@ -58,3 +57,8 @@ function useRetryWhenBack(isAway: boolean, retry: () => void): void {
     }
   })
 }
+
+/** A script of a view could not be fetched, in the words of Chromium, Firefox and Safari. */
+const WORDS = /dynamically imported module|importing a module script failed|unable to preload/i
+
+const isChunkError = (error: unknown): boolean => error instanceof Error && WORDS.test(error.message)

@@ -1,9 +1,9 @@
 import { Kbd, Modal, TextInput, UnstyledButton } from '@mantine/core'
 import { useDisclosure, useHotkeys } from '@mantine/hooks'
-import { IconSearch } from '@tabler/icons-react'
+import { IconArrowRight, IconAt, IconBuilding, IconMail, IconSearch } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { type KeyboardEvent, useId, useState } from 'react'
+import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api, take } from '../api/client.ts'
 import { companiesQuery } from '../api/companies.ts'
@@ -12,7 +12,6 @@ import { notify } from '../components/notify.ts'
 import { useEscape } from '../lib/escape.ts'
 import { useNavigation } from './navigation.ts'
 import classes from './Palette.module.css'
-import { PaletteOption } from './PaletteOption.tsx'
 import { type PaletteEntry, paletteEntries } from './palette-entries.ts'
 
 const SHORTCUT = /Mac|iPhone|iPad/.test(navigator.userAgent) ? '⌘K' : 'Ctrl K'
@@ -134,4 +133,55 @@ function useGo(onDone: () => void) {
 async function lookupOf(search: string) {
   const { lookup } = await take(api.POST('/admin/emails/search', { body: { search, limit: 1 } }))
   return lookup ? { [lookup.by]: lookup.value } : {}
+}
+
+const ICONS = { email: IconMail, address: IconAt, search: IconSearch, company: IconBuilding, view: IconArrowRight }
+
+type PaletteOptionProps = {
+  id: string
+  entry: PaletteEntry
+  isActive: boolean
+  onHover: () => void
+  onChoose: () => void
+}
+
+function PaletteOption({ id, entry, isActive, onHover, onChoose }: PaletteOptionProps) {
+  const ref = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    if (isActive) ref.current?.scrollIntoView({ block: 'nearest' })
+  }, [isActive])
+  const Icon = ICONS[entry.kind]
+  return (
+    // The keyboard is handled by the field that controls this list.
+    // biome-ignore lint/a11y/useKeyWithClickEvents: see above
+    // biome-ignore lint/a11y/useFocusableInteractive: the field keeps the focus and names the active option
+    <div
+      ref={ref}
+      id={id}
+      role="option"
+      aria-selected={isActive}
+      className={classes.option}
+      onPointerMove={onHover}
+      onClick={onChoose}
+    >
+      <Icon size={16} aria-hidden />
+      <span>{useText(entry)}</span>
+    </div>
+  )
+}
+
+function useText(entry: PaletteEntry): string {
+  const { t } = useTranslation()
+  switch (entry.kind) {
+    case 'email':
+      return t('palette.email', { id: entry.id })
+    case 'address':
+      return t('palette.address', { address: entry.address })
+    case 'search':
+      return t('palette.search', { text: entry.text })
+    case 'company':
+      return t('palette.company', { name: entry.name })
+    case 'view':
+      return entry.name
+  }
 }

@@ -28,7 +28,7 @@ type NavigationText =
   | 'audit'
 
 /** The views in the order of the menu. */
-export const NAVIGATION = [
+const NAVIGATION = [
   { to: '/', text: 'overview', icon: IconGauge },
   { to: '/emails', text: 'emails', icon: IconMail },
   { to: '/dead-letters', text: 'deadLetters', icon: IconMailX },

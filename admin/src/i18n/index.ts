@@ -2,11 +2,13 @@ import i18next from 'i18next'
 import { initReactI18next } from 'react-i18next'
 import { type Language, preferences } from '../lib/preferences.ts'
 import type { en } from './en/index.ts'
+import type { pt } from './pt/index.ts'
 
 declare module 'i18next' {
   interface CustomTypeOptions {
     defaultNS: 'common'
-    resources: typeof en
+    // English lacks what the gateway's own words say.
+    resources: typeof en & typeof pt
   }
 }
 

@@ -6,7 +6,7 @@ import { attemptSchema } from './attempts.ts'
 
 const instant = z.iso.datetime()
 
-export const adminEmailSummarySchema = emailSummarySchema
+const adminEmailSummarySchema = emailSummarySchema
   .extend({
     companyName: z.string(),
     test: z.boolean().describe('Of a test key: it never left the gateway'),

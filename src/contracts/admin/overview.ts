@@ -12,11 +12,11 @@ export type OverviewRange = keyof typeof OVERVIEW_RANGES
 export const OVERVIEW_RANGE_NAMES = Object.keys(OVERVIEW_RANGES) as [OverviewRange, ...OverviewRange[]]
 
 export const COUNTED = ['accepted', 'sent', 'delivered', 'bounced', 'complained', 'failed'] as const
-export type Counted = Record<(typeof COUNTED)[number], number>
+type Counted = Record<(typeof COUNTED)[number], number>
 /** `atMs`: the begin of the bucket. */
 export type CountedBucket = Counted & { atMs: number }
 
-export const ATTENTION_KINDS = [
+const ATTENTION_KINDS = [
   'ledger-imbalance',
   'dead-letters',
   'provider-parked',
@@ -27,7 +27,6 @@ export const ATTENTION_KINDS = [
   'company-warned',
   'webhooks-disabled',
 ] as const
-export type AttentionKind = (typeof ATTENTION_KINDS)[number]
 
 const instant = z.iso.datetime()
 const count = z.int()
@@ -40,7 +39,7 @@ const counted = {
   failed: count.describe('E-mails that failed, were rejected or expired'),
 }
 
-export const queueSchema = z
+const queueSchema = z
   .object({
     ready: count,
     held: count.describe('Those of the ready ones whose company is paused'),
@@ -108,7 +107,7 @@ export type Attention = Overview['attention'][number]
 const NOTHING: Counted = { accepted: 0, sent: 0, delivered: 0, bounced: 0, complained: 0, failed: 0 }
 
 /** The begin of the bucket that holds this moment. Buckets begin at whole multiples since 1970, days therefore at midnight UTC. */
-export const bucketOf = (atMs: number, bucketSeconds: number) => atMs - (atMs % (bucketSeconds * 1000))
+const bucketOf = (atMs: number, bucketSeconds: number) => atMs - (atMs % (bucketSeconds * 1000))
 
 /** The begin of the first bucket of a range that ends now. The whole range is covered: the first and the last bucket are parts of it. */
 export function rangeBegin(range: OverviewRange, nowMs: number): number {

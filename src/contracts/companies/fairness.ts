@@ -1,16 +1,5 @@
 import { z } from 'zod'
 
-export type CompanyTurn = {
-  companyId: string
-  name: string
-  weight: number
-  ratePerSecond: number | null
-  paused: boolean
-  ready: number
-  oldestWaitingSeconds: number | null
-  attempts: number
-}
-
 const turnSchema = z
   .object({
     companyId: z.uuid(),
@@ -39,7 +28,8 @@ export const fairnessSchema = z
   })
   .meta({ id: 'Fairness' })
 
-export type Turn = z.infer<typeof turnSchema>
+type Turn = z.infer<typeof turnSchema>
+export type CompanyTurn = Omit<Turn, 'share' | 'fairShare'>
 
 /** The picture of who is served how often, and who waits how long. `always`: a company that is part of it in any case. */
 export function describeTurns(companies: readonly CompanyTurn[], always: string | null) {

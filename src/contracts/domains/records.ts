@@ -1,5 +1,5 @@
-export type DnsType = 'CNAME' | 'MX' | 'TXT'
-export type DnsPurpose = 'DKIM' | 'MAIL FROM' | 'OWNERSHIP' | 'DMARC'
+type DnsType = 'CNAME' | 'MX' | 'TXT'
+type DnsPurpose = 'DKIM' | 'MAIL FROM' | 'OWNERSHIP' | 'DMARC'
 
 /** One record that the owner of a domain is asked to publish. */
 export type DnsRecord = {
@@ -51,7 +51,7 @@ export function mailFromDomain(domain: string, region: string, place: number): s
   return `${place === 0 ? 'bounce' : `bounce-${region}`}.${domain}`
 }
 
-export const OWNERSHIP_LABEL = '_email-gateway'
+const OWNERSHIP_LABEL = '_email-gateway'
 
 /** Shows that the company may use the domain, and not only that somebody of this installation may. */
 export function ownershipRecord(domain: string, token: string): DnsRecord {

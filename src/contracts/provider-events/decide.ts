@@ -2,7 +2,7 @@ import { domainToUnicode } from 'node:url'
 import { decideFeedback, type EmailStatus, FEEDBACK_RANK } from '../states.ts'
 import { eventOf, type FeedbackEvent, isNotSpam, type ReportedFact, resolvedEvent, sentEvent } from './email-events.ts'
 
-export type FeedbackRecipient = {
+type FeedbackRecipient = {
   ordinal: number
   kind: 'to' | 'cc' | 'bcc'
   /** Lower case; null once the person was erased. */

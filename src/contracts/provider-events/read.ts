@@ -3,7 +3,7 @@ import { bareAddress, firstIssue, maskedFacts, parseJson, type ReadReport, unrea
 import { readResendEvent } from './resend.ts'
 import { readSesEvent } from './ses.ts'
 
-export const REPORTING_PROVIDERS = ['ses', 'resend', 'smtp', 'capture'] as const
+const REPORTING_PROVIDERS = ['ses', 'resend', 'smtp', 'capture'] as const
 export type ReportingProvider = (typeof REPORTING_PROVIDERS)[number]
 
 /** The gateway's own format, for simulated events of capture and for recipients refused by an SMTP server. */

@@ -15,7 +15,7 @@ export type SesFound = {
   topicAccepted: boolean
 }
 
-export type SesStepKind =
+type SesStepKind =
   | 'create-configuration-set'
   | 'create-topic'
   | 'allow-publish'

@@ -4,7 +4,7 @@ import { topicParts } from './names.ts'
 export const PUBLISH_SID = 'EmailGatewaySesPublish'
 
 export type Statement = Record<string, unknown> & { Sid?: string }
-export type Policy = { Version?: string; Id?: string; Statement?: Statement | Statement[] }
+type Policy = { Version?: string; Id?: string; Statement?: Statement | Statement[] }
 
 /** SES may publish to the topic, for this configuration set of this account only. */
 export function publishStatement(topicArn: string, configurationSet: string): Statement {

@@ -1,6 +1,40 @@
-import { type Context, defaultOperators, Liquid, type LiquidOptions, type Operators } from 'liquidjs'
-import { CountedFor } from './counted-for.ts'
+import {
+  type Context,
+  defaultOperators,
+  type Emitter,
+  evalToken,
+  ForTag,
+  Liquid,
+  type LiquidOptions,
+  type Operators,
+  type Parser,
+  type TagToken,
+  type TopLevelToken,
+} from 'liquidjs'
 import { TEMPLATE_LIMITS } from './limits.ts'
+
+/** A loop counts its body once for each round, before it begins. So nested loops end after a bounded number of steps. */
+class CountedFor extends ForTag {
+  readonly #roundWork: number
+
+  constructor(token: TagToken, remaining: TopLevelToken[], liquid: Liquid, parser: Parser) {
+    const before = remaining.length
+    super(token, remaining, liquid, parser)
+    const chars = (remaining[0]?.begin ?? token.input.length) - token.begin
+    this.#roundWork = chars + TEMPLATE_LIMITS.TAG_WORK * (before - remaining.length)
+  }
+
+  override *render(context: Context, emitter: Emitter): ReturnType<ForTag['render']> {
+    const collection: unknown = yield evalToken(this.collection as Parameters<typeof evalToken>[0], context)
+    context.memoryLimit.use(roundsOf(collection) * this.#roundWork)
+    return yield* super.render(context, emitter)
+  }
+}
+
+function roundsOf(collection: unknown): number {
+  if (Array.isArray(collection)) return collection.length
+  return typeof collection === 'object' && collection !== null ? Object.keys(collection).length : 1
+}
 
 /** Nothing that reads files, keeps text for later (it would be escaped twice), or depends on the time or the machine. */
 const TAGS: ReadonlySet<string> = new Set('if unless for break continue assign comment raw #'.split(' '))

@@ -1,6 +1,5 @@
 /** What a template and its variables may be. They are counted, not timed, so that a busy machine gives the same answer. */
 export const TEMPLATE_LIMITS = {
-  TYPE_CHARS: 64,
   SUBJECT_CHARS: 500,
   CONTENT_BYTES: 512 * 1024,
   /** Tags and outputs of one part. */

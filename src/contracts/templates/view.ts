@@ -111,3 +111,4 @@ export const statisticsSchema = z
 export type TemplateView = z.infer<typeof templateSchema>
 export type NewTemplate = z.output<typeof newTemplateSchema>
 export type TemplateChange = z.output<typeof templateChangeSchema>
+export type VersionSummary = z.infer<typeof versionSummarySchema>

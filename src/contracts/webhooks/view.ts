@@ -83,3 +83,7 @@ export const webhookDeliverySchema = z
     lastDurationMs: z.int().nullable(),
   })
   .meta({ id: 'WebhookDelivery' })
+
+export type WebhookEndpoint = z.infer<typeof webhookSchema>
+export type WebhookChange = z.output<typeof webhookChangeSchema>
+export type WebhookDelivery = z.infer<typeof webhookDeliverySchema>

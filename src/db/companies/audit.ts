@@ -2,7 +2,7 @@ import { writeAudit } from '../audit.ts'
 import type { Author } from '../audited-change.ts'
 import { iso, type Queryable, run } from '../query.ts'
 
-export type CompanyAction = 'WARNED' | 'WARNING_ENDED' | 'PAUSED' | 'RESUMED' | 'COMPANY_CREATED' | 'COMPANY_CHANGED'
+type CompanyAction = 'WARNED' | 'WARNING_ENDED' | 'PAUSED' | 'RESUMED' | 'COMPANY_CREATED' | 'COMPANY_CHANGED'
 export type CompanyAudit = Author & {
   companyId: string
   action: CompanyAction

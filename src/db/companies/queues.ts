@@ -2,7 +2,7 @@ import { DUE_SINCE } from '../outbox/ready-heads.ts'
 import { type Queryable, run } from '../query.ts'
 
 /** Up to this many ready e-mails of a company are counted. */
-export const MAX_COUNTED = 1_000
+const MAX_COUNTED = 1_000
 
 export type CompanyQueue = { companyId: string; ready: number; oldestWaitingSeconds: number | null }
 

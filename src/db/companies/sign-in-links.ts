@@ -4,7 +4,7 @@ import { writeAudit } from '../audit.ts'
 import { inTransaction, type Queryable, run } from '../query.ts'
 
 /** Long enough to find the link in a file, short enough that an old one is of no use. */
-export const LINK_MINUTES = 60
+const LINK_MINUTES = 60
 
 /** The token of a link that signs this administrator in once. `null`: there is no such administrator. */
 export async function makeSignInLink(pool: pg.Pool, name: string, performedBy: string): Promise<string | null> {

@@ -5,7 +5,7 @@ import { idRange } from '../outbox/sql.ts'
 import { iso, type Queryable, run } from '../query.ts'
 import { enqueueWebhooks } from '../webhooks/enqueue.ts'
 
-export type FeedbackEmail = EmailBefore & {
+type FeedbackEmail = EmailBefore & {
   companyId: string
   requestId: string
   externalId: string | null

@@ -18,14 +18,6 @@ export type DeadLetterFilter = {
   until: string | null
 }
 
-export const EVERY_DEAD_LETTER: DeadLetterFilter = {
-  companyId: null,
-  code: null,
-  status: null,
-  since: null,
-  until: null,
-}
-
 /** A place in the list: the entry that came last. */
 export type DeadLetterCursor = { movedAt: string; outboxId: string }
 export const BEFORE_ALL: DeadLetterCursor = {

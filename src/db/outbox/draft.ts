@@ -24,7 +24,7 @@ export type DraftRecipientRecord = {
   email: string
 }
 
-export type DraftAttachment = { filename: string; contentType: string; contentId: string | null; base64: string }
+type DraftAttachment = { filename: string; contentType: string; contentId: string | null; base64: string }
 
 /** An e-mail that passed every rule which needs no database. A new field also needs a line in accept-parameters.ts; a test checks it. */
 export type Draft = {

@@ -46,13 +46,7 @@ export type EmailToSend = {
   headers: Record<string, string> | null
   recipients: RecipientToSend[]
   /** The recipient record it was accepted for; null when it had none, or when that is gone. */
-  recipientRecord: {
-    externalId: string | null
-    cpfCnpjHash: string | null
-    email: string | null
-    nome: string | null
-    razaoSocial: string | null
-  } | null
+  recipientRecord: { cpfCnpjHash: string | null; email: string | null } | null
   /** The number of attachments; their content is read when it is needed. */
   files: number
   fileBytes: number
@@ -85,8 +79,8 @@ export const EMAIL_TO_SEND = `o.outbox_id as "outboxId", o.company_id as "compan
    from email_recipients r where ${ofEmail('r', 'o')} and not r.suppressed and r.address is not null) as recipients,
   -- The company is compared after the look-up: planned while the table was empty, a condition would use its index.
   case when o.recipient_id is not null then (
-    select case when p.company_id = o.company_id and p.deleted_at is null then json_build_object('externalId', p.external_id,
-      'cpfCnpjHash', p.cpf_cnpj_hash, 'email', p.email, 'nome', p.nome, 'razaoSocial', p.razao_social) end
+    select case when p.company_id = o.company_id and p.deleted_at is null
+      then json_build_object('cpfCnpjHash', p.cpf_cnpj_hash, 'email', p.email) end
     from recipients p where p.recipient_id = o.recipient_id) end as "recipientRecord",
   -- The sizes of attachments are known without reading their content.
   (select count(*)::int from email_attachments a where ${ofEmail('a', 'o')}) as files,

@@ -5,7 +5,7 @@ import { ALL_LEASES_LOCKED, elementFor, ofBatch, writeBatch } from './batch-arra
 import { originalData } from './dead-letters.ts'
 import { idRange, LOCK_EXISTING_READY_ROW, WAITING_AND_DUE } from './sql.ts'
 
-export type SettlementGuard =
+type SettlementGuard =
   | { kind: 'started'; leaseId: string }
   | { kind: 'claimed'; leaseId: string }
   | { kind: 'unknown'; attemptId: string }

@@ -1,7 +1,6 @@
 import type pg from 'pg'
-import { inTransaction, type Queryable, runUnprepared } from '../query.ts'
-import { deleteEndedContent } from './ended-content.ts'
-import { dropPartition } from './partition.ts'
+import { FINAL_STATUSES } from '../../contracts/states.ts'
+import { inTransaction, type Queryable, runUnprepared, withConnection } from '../query.ts'
 
 /** Days that are kept; 0: without end. */
 export type DayRetention = { content: number; events: number; emails: number }
@@ -112,5 +111,57 @@ async function forgetEmails(tx: Queryable, day: string): Promise<void> {
     `update ledger set acknowledged = imbalance, acknowledged_at = now(), acknowledged_by = 'retention', acknowledged_reason = 'The day was dropped'
      where day = $1 and imbalance > acknowledged`,
     [day],
+  )
+}
+
+const BATCH = 2_000
+const ENDED = [...FINAL_STATUSES, 'SENT'].map(status => `'${status}'`).join(', ')
+
+/** For a day that has an open e-mail, too: in small batches, without the e-mails that are open or could be replayed. */
+async function deleteEndedContent(db: Queryable, day: string): Promise<void> {
+  const bounds = [`${day}T00:00:00Z`, new Date(Date.parse(`${day}T00:00:00Z`) + 86_400_000).toISOString()]
+  for (const table of ['email_content', 'email_attachments']) {
+    let deleted: unknown[]
+    do deleted = await runUnprepared(db, deleteBatch(table), bounds)
+    while (deleted.length === BATCH)
+  }
+}
+
+const ofDay = (id: string) => `${id} >= uuid_v7_floor($1::timestamptz) and ${id} < uuid_v7_floor($2::timestamptz)`
+
+const deleteBatch = (table: string) => `
+with ended as materialized (
+  select distinct c.outbox_id from ${table} c join email_outbox o on o.outbox_id = c.outbox_id
+  where ${ofDay('c.outbox_id')} and ${ofDay('o.outbox_id')} and o.status in (${ENDED})
+    and not exists (select from dead_letters d where d.outbox_id = c.outbox_id and d.original_data is not null)
+  limit ${BATCH}
+), deleted as (
+  delete from ${table} c where c.outbox_id = any(array(select outbox_id from ended)) and ${ofDay('c.outbox_id')}
+)
+select outbox_id from ended`
+
+/**
+ * Detached concurrently, which waits for transactions that use the table and lets everybody else go on; then it is a table that nobody
+ * else has, and dropping it blocks nobody. A plain DROP would wait for a lock on the parent with every accept behind it.
+ */
+async function dropPartition(pool: pg.Pool, parent: string, day: string): Promise<void> {
+  const child = `${parent}_${day.replaceAll('-', '')}`
+  await detach(pool, parent, child)
+  await inTransaction(pool, async tx => {
+    await tx.query(`set local lock_timeout = '2s'`)
+    await tx.query(`drop table if exists ${child}`)
+  })
+}
+
+/** A detachment that was interrupted, by a time limit or a crash, is finished. */
+async function detach(pool: pg.Pool, parent: string, child: string): Promise<void> {
+  const [attached] = await runUnprepared<{ pending: boolean }>(
+    pool,
+    'select inhdetachpending as pending from pg_inherits where inhparent = to_regclass($1) and inhrelid = to_regclass($2)',
+    [parent, child],
+  )
+  if (!attached) return
+  await withConnection(pool, db =>
+    db.query(`alter table ${parent} detach partition ${child} ${attached.pending ? 'finalize' : 'concurrently'}`),
   )
 }

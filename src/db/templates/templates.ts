@@ -1,14 +1,7 @@
 import type { TemplateSource } from '../../contracts/templates/parse.ts'
-import type { TemplateView } from '../../contracts/templates/view.ts'
+import type { TemplateView, VersionSummary } from '../../contracts/templates/view.ts'
 import { iso, type Queryable, run } from '../query.ts'
 
-export type VersionSummary = {
-  number: number
-  status: 'draft' | 'published' | 'replaced'
-  createdAt: string
-  createdBy: string
-  publishedAt: string | null
-}
 export type Version = VersionSummary & TemplateSource
 
 export const TEMPLATE_COLUMNS = `t.template_id as id, t.type, t.locale, t.company_id is null as starter, t.published_number as published,

@@ -1,18 +1,17 @@
 import type pg from 'pg'
 import type { Owner } from '../../contracts/api-key.ts'
+import type { WebhookChange, WebhookDelivery, WebhookEndpoint } from '../../contracts/webhooks/view.ts'
 import { writeAudit } from '../audit.ts'
 import { type Author, changedFields } from '../audited-change.ts'
 import { inTransaction, type Queryable } from '../query.ts'
-import { putTestDelivery, replayDelivery, type WebhookDelivery } from './deliveries.ts'
+import { putTestDelivery, replayDelivery } from './deliveries.ts'
 import {
   deleteEndpoint,
-  type EndpointChange,
   findEndpoint,
   insertEndpoint,
   type NewEndpoint,
   rotateSecret,
   updateEndpoint,
-  type WebhookEndpoint,
 } from './endpoints.ts'
 
 type Action =
@@ -52,7 +51,7 @@ export async function changeEndpoint(
   pool: pg.Pool,
   owner: Owner,
   endpointId: string,
-  change: EndpointChange,
+  change: WebhookChange,
   author: Author,
 ): Promise<WebhookEndpoint | null> {
   return inTransaction(pool, async tx => {

@@ -1,7 +1,7 @@
 import type { EmailFacts, WebhookFacts } from '../../contracts/webhooks/body.ts'
+import type { WebhookEndpoint } from '../../contracts/webhooks/view.ts'
 import { idRange } from '../outbox/sql.ts'
 import { iso, type Queryable, run } from '../query.ts'
-import type { WebhookFormat } from './endpoints.ts'
 
 export type WebhookClaim = {
   /** The id of this process, for as long as it runs. */
@@ -30,7 +30,7 @@ export type ClaimedDelivery = Omit<WebhookFacts, 'email'> & {
   attempts: number
   body: string | null
   url: string
-  format: WebhookFormat
+  format: WebhookEndpoint['format']
   /** How many attempts at this endpoint failed in a row. */
   failures: number
   secretCipher: Buffer

@@ -1,22 +1,6 @@
-import type { AnyWebhookType } from '../../contracts/webhooks/events.ts'
+import type { WebhookDelivery } from '../../contracts/webhooks/view.ts'
 import { iso, type Queryable, run } from '../query.ts'
 import type { ClaimedDelivery } from './claim.ts'
-
-export type WebhookDelivery = {
-  id: string
-  type: AnyWebhookType
-  outboxId: string | null
-  sequence: number
-  status: 'waiting' | 'delivered' | 'failed'
-  attempts: number
-  createdAt: string
-  lastAttemptAt: string | null
-  nextAttemptAt: string | null
-  lastStatus: number | null
-  lastError: string | null
-  lastAnswer: string | null
-  lastDurationMs: number | null
-}
 
 const COLUMNS = `d.delivery_id as id, d.type, d.outbox_id as "outboxId", d.sequence::float8 as sequence, d.status, d.attempts,
   ${iso('d.created_at')} as "createdAt", ${iso('d.last_attempt_at')} as "lastAttemptAt", ${iso('d.due_at')} as "nextAttemptAt",

@@ -1,28 +1,7 @@
 import type { Owner } from '../../contracts/api-key.ts'
 import type { WebhookEventType } from '../../contracts/webhooks/events.ts'
+import type { WebhookChange, WebhookEndpoint } from '../../contracts/webhooks/view.ts'
 import { iso, type Queryable, run } from '../query.ts'
-
-export type DisabledReason = 'MANUAL' | 'GONE' | 'FAILING'
-
-/** Whose form the body has. */
-export type WebhookFormat = 'native' | 'resend'
-
-export type WebhookEndpoint = {
-  id: string
-  format: WebhookFormat
-  /** Gets events of test e-mails only. */
-  test: boolean
-  url: string
-  description: string | null
-  eventTypes: WebhookEventType[]
-  enabled: boolean
-  disabledAt: string | null
-  disabledReason: DisabledReason | null
-  failingSince: string | null
-  previousSecretUntil: string | null
-  createdAt: string
-  updatedAt: string
-}
 
 export const ENDPOINT_COLUMNS = `w.endpoint_id as id, w.format, w.test, w.url, w.description, w.event_types as "eventTypes", w.disabled_at is null as enabled,
   ${iso('w.disabled_at')} as "disabledAt", w.disabled_reason as "disabledReason",
@@ -34,7 +13,7 @@ export const NOT_DELETED = `w.disabled_reason is distinct from 'DELETED'`
 export type NewEndpoint = {
   endpointId: string
   owner: Owner
-  format: WebhookFormat
+  format: WebhookEndpoint['format']
   url: string
   description: string | null
   eventTypes: WebhookEventType[]
@@ -115,19 +94,12 @@ export async function findSecretCipher(
   return row?.cipher ?? null
 }
 
-export type EndpointChange = {
-  url?: string | undefined
-  description?: string | null | undefined
-  eventTypes?: WebhookEventType[] | undefined
-  enabled?: boolean | undefined
-}
-
 /** Fields that are undefined stay. Enabling it or changing its URL resets the failures. */
 export async function updateEndpoint(
   db: Queryable,
   owner: Owner,
   endpointId: string,
-  { url, description, eventTypes, enabled }: EndpointChange,
+  { url, description, eventTypes, enabled }: WebhookChange,
 ): Promise<WebhookEndpoint | null> {
   await run(
     db,
@@ -196,7 +168,7 @@ export type DisabledEndpoint = { endpointId: string; companyId: string; url: str
 export async function disableEndpoint(
   db: Queryable,
   endpointId: string,
-  reason: Exclude<DisabledReason, 'MANUAL'>,
+  reason: 'GONE' | 'FAILING',
 ): Promise<DisabledEndpoint | null> {
   const [row] = await run<DisabledEndpoint>(
     db,

@@ -1,6 +1,6 @@
+import type { WebhookDelivery, WebhookEndpoint } from '../../contracts/webhooks/view.ts'
 import { iso, type Queryable, run } from '../query.ts'
-import type { WebhookDelivery } from './deliveries.ts'
-import { ENDPOINT_COLUMNS, NOT_DELETED, type WebhookEndpoint } from './endpoints.ts'
+import { ENDPOINT_COLUMNS, NOT_DELETED } from './endpoints.ts'
 import { WAITING, WITH_RETRIES } from './waiting.ts'
 
 export type ListedEndpoint = WebhookEndpoint & { companyId: string; companyName: string; waiting: number }

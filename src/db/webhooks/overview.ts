@@ -1,5 +1,6 @@
+import type { WebhookEndpoint } from '../../contracts/webhooks/view.ts'
 import { iso, type Queryable, run, runUnprepared } from '../query.ts'
-import { ENDPOINT_COLUMNS, NOT_DELETED, type WebhookEndpoint } from './endpoints.ts'
+import { ENDPOINT_COLUMNS, NOT_DELETED } from './endpoints.ts'
 import { WAITING, WITH_RETRIES } from './waiting.ts'
 
 /** The latest deliveries of an endpoint that its success rate is counted over. */

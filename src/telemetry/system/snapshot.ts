@@ -30,7 +30,7 @@ export type SystemSnapshot = {
   redis: RedisFigures | null
 }
 
-export type DeadLetterFigures = {
+type DeadLetterFigures = {
   size: number
   /** How many are at most so old, for each of DEAD_LETTER_AGES; and the sum of all ages. */
   youngerThan: number[]
@@ -47,8 +47,8 @@ export type ProviderFigures = {
   limit: number | null
 }
 
-export type CompanyFigures = { companyId: string; processed: number; deadLetters: number }
-export type WaitingCompany = { companyId: string; ready: number; oldestWaitingSeconds: number | null; paused: boolean }
+type CompanyFigures = { companyId: string; processed: number; deadLetters: number }
+type WaitingCompany = { companyId: string; ready: number; oldestWaitingSeconds: number | null; paused: boolean }
 export type Standing = {
   companyId: string
   bounceRate: number

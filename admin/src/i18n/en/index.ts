@@ -7,7 +7,7 @@ import { emails } from './emails.ts'
 import { fields, fieldValues } from './fields.ts'
 import { inbox } from './inbox.ts'
 import { overview } from './overview.ts'
-import { csvProblems, fieldLimits, fieldProblems, problems, templateRules } from './problems.ts'
+import { fieldProblems, problems, templateRules } from './problems.ts'
 import { providers } from './providers.ts'
 import { sessions } from './sessions.ts'
 import { signIn } from './signIn.ts'
@@ -23,8 +23,6 @@ export const en = {
   companies,
   deadLetters,
   emails,
-  csvProblems,
-  fieldLimits,
   fieldProblems,
   fields,
   fieldValues,

@@ -53,45 +53,13 @@ export const problems = {
   RECIPIENT_NOT_FOUND: 'The recipient does not exist.',
 }
 
-/** What is wrong with a field, by its code, or by its name and its code. In English the gateway's own words are shown: they say more. */
+/** What is wrong with a field, where the gateway's own words are not enough. Other languages have words for the codes as well. */
 export const fieldProblems = {
-  INVALID_TYPE: 'is missing, or not of the right type',
-  INVALID_VALUE: 'is not one of the possible values',
-  INVALID_EMAIL: 'is not a valid address',
-  TOO_LARGE: 'is too long or too large',
-  TOO_SMALL: 'is too short or too small',
-  UNKNOWN_FIELD: 'is not a field of this request',
-  FROM_NOT_ALLOWED: 'has a domain that is not one of the company',
-  INVALID_FORMAT: 'is not written in the right form',
-  INVALID_CHARACTERS: 'has control or invisible characters, which are not allowed',
-  SAYS_NOTHING: 'must say why, with at least 3 letters or digits',
-  INVALID_CURSOR: 'is no longer a page of this list; start again at the first one',
-  NOT_TOGETHER: 'cannot be combined with another of these filters',
-  RANGE_REVERSED: 'must be before the end of the range',
-  UNKNOWN_PARAMETER: 'is not a filter of this list',
-  RECIPIENT_NOT_FOUND: 'does not exist',
-  TEMPLATE_NOT_FOUND: 'is not a published template',
-  locale_INVALID_FORMAT: 'must be a language, or a language and a country, such as en or pt-BR',
-  type_INVALID_FORMAT: 'may only have lower-case letters, digits, _ and -',
-  cursor_INVALID_FORMAT: 'is no longer a page of this list; start again at the first one',
-  INVALID_DOMAIN: 'is not a valid domain',
-  INVALID_WEBHOOK_URL: 'is not an https address on the public internet',
   TEMPLATE_VARIABLE_MISSING: '{{name}} is missing: the template uses it and has no default for it',
-  other: 'is not accepted: {{words}}',
-  template: 'the template cannot be used like this ({{words}})',
   place: 'line {{line}}, column {{column}}: {{what}}',
 }
 
-/** The rules of templates and their HTML. `words` are the gateway's or the engine's own, as a detail. */
-/** Of a CSV as a whole. */
-export const csvProblems = {
-  unknownColumn: 'its header names a column “{{name}}”; there are: {{columns}}',
-  columnTwice: 'its header names “{{name}}” twice',
-  columnMissing: 'its header must name reason, and either email or email_hash',
-  tooManyLines: 'it has more than {{limit, number}} lines; email-gateway suppression import takes more',
-  quote: 'its header has a misplaced quotation mark',
-}
-
+/** The rules of templates. `words` are the engine's own, as a detail. What the rules of HTML say is English already. */
 export const templateRules = {
   UNKNOWN_TAG: 'there is no tag {{name}}',
   TAG_WITHOUT_BEGINNING: '{{name}} has no tag before it that it belongs to',
@@ -113,42 +81,4 @@ export const templateRules = {
   TAGS_TOO_LONG: 'all tags together may have at most {{limit, number}} characters',
   NESTED_TOO_DEEP: 'may be nested at most {{limit, number}} levels deep',
   NUMBER_TOO_LARGE: 'has a number that is too large; give it as a text',
-  HTML_SCRIPT: 'scripts are not allowed ({{words}})',
-  HTML_EVENT_HANDLER: 'event handlers such as onclick are not allowed ({{words}})',
-  HTML_URL_SCHEME: 'an address in the HTML has a scheme that is not allowed ({{words}})',
-  HTML_CHARSET: 'the character set is not allowed ({{words}})',
-  HTML_FORBIDDEN_ELEMENT: 'an element is not allowed ({{words}})',
-  HTML_FORBIDDEN_ATTRIBUTE: 'an attribute is not allowed ({{words}})',
-  HTML_META_REFRESH: 'a page that opens another one by itself is not allowed ({{words}})',
-  HTML_CSS: 'this style is not allowed ({{words}})',
-  HTML_HIDDEN_MARKUP: 'hidden markup is not allowed ({{words}})',
-  HTML_TOO_DEEP: 'elements are nested too deeply',
-  HTML_TOO_COMPLEX: 'has too many elements, comments or attributes, or takes too long to read',
-  HTML_NUL: 'NUL characters are not allowed',
-} satisfies Record<NonNullable<FieldError['rule']>, string>
-
-/** A limit that was passed: of characters, of the items of a list, of bytes, of days ahead, or of a number. */
-export const fieldLimits = {
-  TOO_LARGE: {
-    characters_one: 'may have at most {{count, number}} character',
-    characters_other: 'may have at most {{count, number}} characters',
-    items_one: 'may have at most {{count, number}} item',
-    items_other: 'may have at most {{count, number}} items',
-    bytes_one: 'may have at most {{count, number}} byte',
-    bytes_other: 'may have at most {{count, number}} bytes',
-    days_one: 'may be at most {{count, number}} day ahead',
-    days_other: 'may be at most {{count, number}} days ahead',
-    value: 'may be at most {{count, number}}',
-  },
-  TOO_SMALL: {
-    characters_one: 'must have at least {{count, number}} character',
-    characters_other: 'must have at least {{count, number}} characters',
-    items_one: 'must have at least {{count, number}} item',
-    items_other: 'must have at least {{count, number}} items',
-    bytes_one: 'must have at least {{count, number}} byte',
-    bytes_other: 'must have at least {{count, number}} bytes',
-    days_one: 'must be at least {{count, number}} day ahead',
-    days_other: 'must be at least {{count, number}} days ahead',
-    value: 'must be at least {{count, number}}',
-  },
-}
+} satisfies Record<Exclude<NonNullable<FieldError['rule']>, `HTML_${string}`>, string>

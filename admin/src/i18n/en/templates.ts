@@ -5,7 +5,6 @@ export const templates = {
   company: 'Company',
   state: 'State',
   starter: 'Starter',
-  starterHint: 'Comes with the gateway; a template of the company with the same type replaces it',
   published: 'Version {{version}}',
   notPublished: 'Not published',
   draft: 'Draft {{version}}',

@@ -1,10 +1,6 @@
-import type {
-  problems as en,
-  csvProblems as enCsv,
-  fieldProblems as enFields,
-  fieldLimits as enLimits,
-  templateRules as enRules,
-} from '../en/problems.ts'
+import type { FieldError } from '../../api/problem.ts'
+import type { CsvProblem } from '../../lib/csv-problem.ts'
+import type { problems as en, fieldProblems as enFields } from '../en/problems.ts'
 import type { SameKeys } from '../same-keys.ts'
 
 export const problems: SameKeys<typeof en> = {
@@ -59,7 +55,8 @@ export const problems: SameKeys<typeof en> = {
   RECIPIENT_NOT_FOUND: 'O destinatário não existe.',
 }
 
-export const fieldProblems: SameKeys<typeof enFields> = {
+/** What is wrong with a field, by its code, or by its name and its code. In English the gateway's own words are shown: they say more. */
+export const fieldProblems = {
   INVALID_TYPE: 'falta ou não é do tipo certo',
   INVALID_VALUE: 'não é um dos valores possíveis',
   INVALID_EMAIL: 'não é um endereço válido',
@@ -85,10 +82,10 @@ export const fieldProblems: SameKeys<typeof enFields> = {
   other: 'não é aceito: {{words}}',
   template: 'o modelo não pode ser usado assim ({{words}})',
   place: 'linha {{line}}, coluna {{column}}: {{what}}',
-}
+} satisfies SameKeys<typeof enFields> & Record<string, string>
 
 /** Of a CSV as a whole. */
-export const csvProblems: SameKeys<typeof enCsv> = {
+export const csvProblems: Record<CsvProblem['kind'], string> = {
   unknownColumn: 'o cabeçalho tem a coluna “{{name}}”, que não existe; as colunas possíveis são {{columns}}',
   columnTwice: 'o cabeçalho tem a coluna “{{name}}” duas vezes',
   columnMissing: 'o cabeçalho deve ter a coluna reason e, além dela, email ou email_hash',
@@ -96,7 +93,7 @@ export const csvProblems: SameKeys<typeof enCsv> = {
   quote: 'o cabeçalho tem aspas fora do lugar',
 }
 
-export const templateRules: SameKeys<typeof enRules> = {
+export const templateRules: Record<NonNullable<FieldError['rule']>, string> = {
   UNKNOWN_TAG: 'a tag {{name}} não existe',
   TAG_WITHOUT_BEGINNING: '{{name}} não pertence a nenhuma tag aberta antes',
   UNKNOWN_FILTER: 'o filtro {{name}} não existe',
@@ -131,7 +128,8 @@ export const templateRules: SameKeys<typeof enRules> = {
   HTML_NUL: 'caracteres NUL não são permitidos',
 }
 
-export const fieldLimits: SameKeys<typeof enLimits> = {
+/** A limit that was passed: of characters, of the items of a list, of bytes, of days ahead, or of a number. */
+export const fieldLimits = {
   TOO_LARGE: {
     characters_one: 'pode ter no máximo {{count, number}} caractere',
     characters_other: 'pode ter no máximo {{count, number}} caracteres',

@@ -8,7 +8,6 @@ export const templates: SameKeys<typeof en> = {
   company: 'Empresa',
   state: 'Situação',
   starter: 'Inicial',
-  starterHint: 'Vem com o gateway; um modelo da empresa com o mesmo tipo o substitui',
   published: 'Versão {{version}}',
   notPublished: 'Não publicado',
   draft: 'Rascunho {{version}}',

@@ -17,7 +17,7 @@ const DAYS = ['from', 'to'] as const
 /** `from` and `to` are days, as they are typed; `actor` is `any` where the gateway's own changes are shown, too; `open` is the entry whose details are shown. */
 export type AuditSearch = { [name in (typeof FIELDS)[number] | (typeof DAYS)[number]]?: string | undefined }
 
-export const auditLogRoute = createRoute({
+const auditLogRoute = createRoute({
   getParentRoute: () => signedIn,
   path: '/audit',
   validateSearch: (search: Record<string, unknown>): AuditSearch => ({

@@ -45,7 +45,7 @@ export function useAuditWords() {
   }
 }
 
-export function plain(word: string): string {
+function plain(word: string): string {
   const text = word.replaceAll('_', ' ').toLowerCase()
   return text.charAt(0).toUpperCase() + text.slice(1)
 }

@@ -1,5 +1,5 @@
-import { Button, Skeleton, Tabs, Text } from '@mantine/core'
-import { IconPlayerPause, IconPlayerPlay } from '@tabler/icons-react'
+import { Button, Group, Skeleton, Stack, Tabs, Text } from '@mantine/core'
+import { IconPlayerPause, IconPlayerPlay, IconPlus } from '@tabler/icons-react'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { createLazyRoute, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -8,12 +8,18 @@ import { api, take } from '../../api/client.ts'
 import { companiesQuery } from '../../api/companies.ts'
 import { type Company as CompanySettings, companyKey, companyQuery } from '../../api/company.ts'
 import { useMay } from '../../api/session.ts'
+import { templatesQuery } from '../../api/templates.ts'
+import { webhooksQuery } from '../../api/webhooks.ts'
 import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
 import { IdText } from '../../components/IdText.tsx'
 import { LongText } from '../../components/LongText.tsx'
 import { notify } from '../../components/notify.ts'
 import { Page } from '../../components/Page.tsx'
-import { QueryState } from '../../components/QueryState.tsx'
+import { QueryState, StaleBar } from '../../components/QueryState.tsx'
+import { NewTemplate } from '../templates/NewTemplate.tsx'
+import { TemplateTable } from '../templates/TemplateTable.tsx'
+import { NewWebhook } from '../webhooks/NewWebhook.tsx'
+import { WebhookTable } from '../webhooks/WebhookTable.tsx'
 import { ActivityTab } from './ActivityTab.tsx'
 import { AuditTab } from './AuditTab.tsx'
 import { FairnessTab } from './FairnessTab.tsx'
@@ -21,9 +27,7 @@ import { KeysTab } from './KeysTab.tsx'
 import { SettingsTab } from './SettingsTab.tsx'
 import { SqlAccessTab } from './SqlAccessTab.tsx'
 import { State, StateReason } from './State.tsx'
-import { TemplatesTab } from './TemplatesTab.tsx'
 import { COMPANY_TABS, type CompanyTab } from './tabs.ts'
-import { WebhooksTab } from './WebhooksTab.tsx'
 
 export const Route = createLazyRoute('/signed-in/companies/$companyId/$tab')({ component: Company })
 
@@ -150,3 +154,43 @@ function PauseButton({ company: { companyId, name, pausedAt } }: { company: Comp
 
 /** A button has room for the beginning of a long name. */
 const shortened = (name: string) => (name.length > 30 ? `${name.slice(0, 29)}…` : name)
+
+function TemplatesTab({ company: { companyId, name } }: { company: CompanySettings }) {
+  const { t } = useTranslation('templates')
+  const query = useQuery(templatesQuery({ companyId, limit: 200 }))
+  const [creating, setCreating] = useState(false)
+  return (
+    <Stack gap="sm">
+      {useMay('administrator') && (
+        <Group justify="flex-end">
+          <Button leftSection={<IconPlus size={16} />} onClick={() => setCreating(true)}>
+            {t('new')}
+          </Button>
+        </Group>
+      )}
+      <StaleBar query={query} />
+      <TemplateTable rows={query.data?.data} ofCompany />
+      <NewTemplate opened={creating} onClose={() => setCreating(false)} companyId={companyId} companyName={name} />
+    </Stack>
+  )
+}
+
+function WebhooksTab({ company: { companyId, name } }: { company: CompanySettings }) {
+  const { t } = useTranslation('webhooks')
+  const query = useQuery(webhooksQuery({ companyId }))
+  const [creating, setCreating] = useState(false)
+  return (
+    <Stack gap="sm">
+      {useMay('administrator') && (
+        <Group justify="flex-end">
+          <Button leftSection={<IconPlus size={16} />} onClick={() => setCreating(true)}>
+            {t('new')}
+          </Button>
+        </Group>
+      )}
+      <StaleBar query={query} />
+      <WebhookTable rows={query.data?.data} ofCompany />
+      <NewWebhook opened={creating} onClose={() => setCreating(false)} companyId={companyId} companyName={name} />
+    </Stack>
+  )
+}

@@ -4,7 +4,7 @@ import { signedIn } from '../../frame/layout-route.ts'
 import { cursorsOf } from '../../lib/cursor-pages.ts'
 import { COMPANY_TABS, type CompanyTab } from './tabs.ts'
 
-export const companyListRoute = createRoute({
+const companyListRoute = createRoute({
   getParentRoute: () => signedIn,
   path: '/companies',
   validateSearch: (search: Record<string, unknown>): { q?: string } =>
@@ -12,7 +12,7 @@ export const companyListRoute = createRoute({
 }).lazy(() => import('./CompanyList.tsx').then(view => view.Route))
 
 /** The first tab, for links that name none. */
-export const companyRoute = createRoute({
+const companyRoute = createRoute({
   getParentRoute: () => signedIn,
   path: '/companies/$companyId',
   beforeLoad: ({ params: { companyId } }) => {
@@ -22,7 +22,7 @@ export const companyRoute = createRoute({
 
 type CompanySearch = { range?: ActivityRange; cursors?: string[] }
 
-export const companyTabRoute = createRoute({
+const companyTabRoute = createRoute({
   getParentRoute: () => signedIn,
   path: '/companies/$companyId/$tab',
   params: {

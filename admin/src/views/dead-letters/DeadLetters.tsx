@@ -12,10 +12,9 @@ import { Page } from '../../components/Page.tsx'
 import { useSelection } from '../../components/SelectionBar.tsx'
 import { RANGES } from '../overview/data.ts'
 import { ChangeDialog, type ChangeRequest } from './ChangeDialog.tsx'
-import { CodeFilter } from './CodeFilter.tsx'
 import { DeadLetterDrawer } from './DeadLetterDrawer.tsx'
 import { DeadLetterList } from './DeadLetterList.tsx'
-import { countQuery, type DeadLetterFilter, exportUrl, filterOf } from './data.ts'
+import { countQuery, type DeadLetterFilter, exportUrl, filterOf, groupsQuery } from './data.ts'
 import { GroupTable } from './GroupTable.tsx'
 import type { DeadLetterSearch } from './routes.ts'
 
@@ -130,5 +129,26 @@ function Export({ search }: { search: DeadLetterSearch }) {
         </Menu.Item>
       </Menu.Dropdown>
     </Menu>
+  )
+}
+
+type CodeFilterProps = { search: DeadLetterSearch; onChange: (code: string | undefined) => void }
+
+/** The codes that dead letters have now, and the one of the link. */
+function CodeFilter({ search, onChange }: CodeFilterProps) {
+  const { t } = useTranslation('deadLetters')
+  const { data } = useQuery(groupsQuery(filterOf(search)))
+  const found = data?.data.flatMap(({ code }) => code ?? []) ?? []
+  const codes = [...new Set([...found, ...(search.code ? [search.code] : [])])].sort()
+  return (
+    <FilterSelect
+      label={t('code')}
+      any={t('anyCode')}
+      value={search.code}
+      options={codes.map(code => ({ value: code, label: code }))}
+      onChange={onChange}
+      searchable
+      width={260}
+    />
   )
 }

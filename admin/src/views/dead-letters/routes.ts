@@ -14,7 +14,7 @@ export type DeadLetterSearch = {
   open?: string | undefined
 }
 
-export const deadLettersRoute = createRoute({
+const deadLettersRoute = createRoute({
   getParentRoute: () => signedIn,
   path: '/dead-letters',
   validateSearch: (search: Record<string, unknown>): DeadLetterSearch => ({

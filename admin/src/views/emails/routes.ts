@@ -5,13 +5,13 @@ import { readSearch } from './search-params.ts'
 export const MESSAGE_TABS = ['html', 'text', 'source', 'headers'] as const
 export type MessageTab = (typeof MESSAGE_TABS)[number]
 
-export const emailListRoute = createRoute({
+const emailListRoute = createRoute({
   getParentRoute: () => signedIn,
   path: '/emails',
   validateSearch: readSearch,
 }).lazy(() => import('./EmailList.tsx').then(view => view.Route))
 
-export const emailDetailRoute = createRoute({
+const emailDetailRoute = createRoute({
   getParentRoute: () => signedIn,
   path: '/emails/$outboxId',
   validateSearch: ({ tab }: Record<string, unknown>): { tab?: MessageTab } => {

@@ -1,7 +1,7 @@
 import { EMAIL_STATUSES, type Status } from '../../components/StatusBadge.tsx'
 
 export const LIST_RANGES = ['24h', '7d', '30d'] as const
-export type ListRange = (typeof LIST_RANGES)[number]
+type ListRange = (typeof LIST_RANGES)[number]
 export const LOOKUPS = ['id', 'recipient', 'externalId', 'messageId'] as const
 
 /** The place in the list, as it is in the URL. An address is never in it: `recipient` is its hash. */

@@ -1,7 +1,7 @@
 import { createRoute } from '@tanstack/react-router'
 import { signedIn } from '../../frame/layout-route.ts'
 
-export const MESSAGE_TABS = ['html', 'text', 'source', 'headers', 'attachments', 'links'] as const
+const MESSAGE_TABS = ['html', 'text', 'source', 'headers', 'attachments', 'links'] as const
 export type MessageTab = (typeof MESSAGE_TABS)[number]
 export type InboxSearch = { search?: string; tab?: MessageTab }
 
@@ -17,7 +17,7 @@ export const inboxRoute = createRoute({
   }),
 }).lazy(() => import('./Inbox.tsx').then(view => view.Route))
 
-export const inboxMessageRoute = createRoute({
+const inboxMessageRoute = createRoute({
   getParentRoute: () => inboxRoute,
   path: '/$messageId',
 }).lazy(() => import('./InboxMessage.tsx').then(view => view.Route))

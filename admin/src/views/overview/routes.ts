@@ -7,7 +7,7 @@ export type OverviewSearch = { range?: Range; company?: string; ledger?: string 
 
 const DAY = /^\d{4}-\d{2}-\d{2}$/
 
-export const overviewRoute = createRoute({
+const overviewRoute = createRoute({
   getParentRoute: () => signedIn,
   path: '/',
   validateSearch: ({ range, company, ledger }: Record<string, unknown>): OverviewSearch => ({

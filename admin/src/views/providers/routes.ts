@@ -1,7 +1,7 @@
 import { createRoute } from '@tanstack/react-router'
 import { signedIn } from '../../frame/layout-route.ts'
 
-export const providersRoute = createRoute({
+const providersRoute = createRoute({
   getParentRoute: () => signedIn,
   path: '/providers',
 }).lazy(() => import('./Providers.tsx').then(view => view.Route))

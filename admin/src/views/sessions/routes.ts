@@ -1,7 +1,7 @@
 import { createRoute } from '@tanstack/react-router'
 import { signedIn } from '../../frame/layout-route.ts'
 
-export const sessionsRoute = createRoute({
+const sessionsRoute = createRoute({
   getParentRoute: () => signedIn,
   path: '/sessions',
   validateSearch: (search: Record<string, unknown>): { of?: 'everybody' } =>

@@ -1,15 +1,16 @@
-import { Button, Group, Loader, Paper, PasswordInput, Stack, Text, TextInput, Title } from '@mantine/core'
+import { Alert, Button, Group, Loader, Paper, PasswordInput, Stack, Text, TextInput, Title } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { createLazyRoute, useRouter } from '@tanstack/react-router'
 import { type FormEvent, useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { isProblem } from '../../api/problem.ts'
 import { signIn, signInByLink } from '../../api/session.ts'
 import { ConnectionBar } from '../../components/ConnectionBar.tsx'
+import { useErrorText } from '../../components/error-text.ts'
 import { useTitle } from '../../components/use-title.ts'
 import { Logo } from '../../frame/Logo.tsx'
 import { LanguageSwitch, ThemeSwitch } from '../../frame/Switches.tsx'
 import { takeTokenFromUrl } from './link-token.ts'
-import { Refusal } from './Refusal.tsx'
 import classes from './SignIn.module.css'
 
 export const Route = createLazyRoute('/sign-in')({ component: SignIn })
@@ -109,4 +110,38 @@ function PasswordForm({ busy, onSubmit }: PasswordFormProps) {
       </Button>
     </Stack>
   )
+}
+
+/** Why nobody was signed in. */
+function Refusal({ error }: { error: Error }) {
+  const { t } = useTranslation('signIn')
+  const errorText = useErrorText()
+  if (isProblem(error, 'TOO_MANY_LOGINS')) return <Throttled seconds={error.retryAfterSeconds ?? 1} />
+  if (isProblem(error, 'SIGN_IN_LINK_INVALID')) return <Message text={t('linkInvalid')} />
+  return <Message text={isProblem(error) && error.status === 401 ? t('wrong') : errorText(error)} />
+}
+
+function Message({ text }: { text: string }) {
+  return (
+    <Alert color="red" role="alert" variant="light">
+      {text}
+    </Alert>
+  )
+}
+
+/** Counts down; only its beginning and its end are announced to screen readers. */
+function Throttled({ seconds }: { seconds: number }) {
+  const { t } = useTranslation('signIn')
+  const [left, setLeft] = useState(seconds)
+  useEffect(() => {
+    const timer = setInterval(() => setLeft(now => Math.max(0, now - 1)), 1_000)
+    return () => clearInterval(timer)
+  }, [])
+  if (left === 0)
+    return (
+      <Alert color="blue" role="status" variant="light">
+        {t('mayTry')}
+      </Alert>
+    )
+  return <Message text={t('tooMany', { count: left })} />
 }

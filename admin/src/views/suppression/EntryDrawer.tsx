@@ -1,18 +1,19 @@
 import { Button, Group, Paper, Skeleton, Stack, Table, Text, Title, Tooltip } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useMay } from '../../api/session.ts'
+import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
 import { CopyButton } from '../../components/CopyButton.tsx'
 import { DetailsDrawer } from '../../components/DetailsDrawer.tsx'
 import { useEventWords } from '../../components/event-words.ts'
 import { TextLink } from '../../components/links.tsx'
+import { notify } from '../../components/notify.ts'
 import { QueryState } from '../../components/QueryState.tsx'
 import { TimeText } from '../../components/TimeText.tsx'
-import { type History, historyQuery } from './data.ts'
+import { forgetAnswers, type History, historyQuery, removeEntry } from './data.ts'
 import { ListName } from './ListName.tsx'
 import { ReasonText } from './ReasonText.tsx'
-import { RemoveDialog } from './RemoveDialog.tsx'
 import type { SuppressionSearch } from './routes.ts'
 
 type EntryDrawerProps = { search: SuppressionSearch; show: (search: SuppressionSearch) => void }
@@ -154,5 +155,29 @@ function Changes({ auditLog }: { auditLog: History['auditLog'] }) {
         ))}
       </Stack>
     </section>
+  )
+}
+
+type RemoveDialogProps = { entry: History['entries'][number]; onClose: () => void }
+
+function RemoveDialog({ entry, onClose }: RemoveDialogProps) {
+  const { t } = useTranslation('suppression')
+  const client = useQueryClient()
+  const remove = async (justification: string) => {
+    await removeEntry(entry, justification)
+    notify.done(t('remove.done'))
+    await forgetAnswers(client)
+  }
+  return (
+    <ConfirmDialog
+      opened
+      onClose={onClose}
+      title={t('remove.title')}
+      verb={t('remove.button')}
+      danger
+      consequence={t(entry.companyId ? 'remove.consequenceCompany' : 'remove.consequence')}
+      askReason
+      onConfirm={remove}
+    />
   )
 }

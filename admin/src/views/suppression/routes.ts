@@ -23,7 +23,7 @@ export type SuppressionSearch = {
   open?: string | undefined
 }
 
-export const suppressionRoute = createRoute({
+const suppressionRoute = createRoute({
   getParentRoute: () => signedIn,
   path: '/suppression',
   validateSearch: (search: Record<string, unknown>): SuppressionSearch => ({

@@ -1,4 +1,4 @@
-import { Alert, Grid, Skeleton } from '@mantine/core'
+import { Alert, Grid, JsonInput, Paper, Skeleton, Stack, Textarea, TextInput, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { createLazyRoute } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -8,7 +8,6 @@ import { type Template as TemplateData, templateQuery } from '../../api/template
 import { TextLink } from '../../components/links.tsx'
 import { Page } from '../../components/Page.tsx'
 import { QueryState } from '../../components/QueryState.tsx'
-import { EditorFields } from './EditorFields.tsx'
 import { Preview } from './Preview.tsx'
 import { parseVariables, sampleVariables } from './sample-variables.ts'
 import { TemplateActions } from './TemplateActions.tsx'
@@ -103,3 +102,65 @@ const sourceOf = ({ version: { subject, html, text } }: TemplateData): Source =>
   html: html ?? '',
   text: text ?? '',
 })
+
+type EditorFieldsProps = {
+  source: Source
+  onChange: (source: Source) => void
+  readOnly: boolean
+  isChanged: boolean
+  variables: { typed: string; isValid: boolean; onChange: (typed: string) => void }
+}
+
+function EditorFields({ source, onChange, readOnly, isChanged, variables }: EditorFieldsProps) {
+  const { t } = useTranslation('templates')
+  return (
+    <Paper withBorder p="md">
+      <Stack gap="sm">
+        <Title order={2} size="h5">
+          {t('editor')} {isChanged && <span className="quiet">· {t('unsaved')}</span>}
+        </Title>
+        <TextInput
+          label={t('subject')}
+          value={source.subject}
+          onChange={event => onChange({ ...source, subject: event.currentTarget.value })}
+          readOnly={readOnly}
+          maxLength={500}
+        />
+        <Textarea
+          label={t('html')}
+          value={source.html}
+          onChange={event => onChange({ ...source, html: event.currentTarget.value })}
+          readOnly={readOnly}
+          classNames={{ input: 'mono' }}
+          autosize
+          minRows={12}
+          maxRows={28}
+          spellCheck={false}
+        />
+        <Textarea
+          label={t('text')}
+          description={t('textHint')}
+          value={source.text}
+          onChange={event => onChange({ ...source, text: event.currentTarget.value })}
+          readOnly={readOnly}
+          classNames={{ input: 'mono' }}
+          autosize
+          minRows={4}
+          maxRows={16}
+        />
+        <JsonInput
+          label={t('variables')}
+          description={t('variablesHint')}
+          value={variables.typed}
+          onChange={variables.onChange}
+          error={variables.isValid ? undefined : t('variablesWrong')}
+          classNames={{ input: 'mono' }}
+          autosize
+          minRows={4}
+          maxRows={16}
+          spellCheck={false}
+        />
+      </Stack>
+    </Paper>
+  )
+}

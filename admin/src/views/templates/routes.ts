@@ -6,7 +6,7 @@ const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? 
 
 type ListSearch = { companyId?: string; q?: string; cursors?: string[] }
 
-export const templatesRoute = createRoute({
+const templatesRoute = createRoute({
   getParentRoute: () => signedIn,
   path: '/templates',
   validateSearch: (search: Record<string, unknown>): ListSearch => {
@@ -15,7 +15,7 @@ export const templatesRoute = createRoute({
   },
 }).lazy(() => import('./Templates.tsx').then(view => view.Route))
 
-export const templateRoute = createRoute({
+const templateRoute = createRoute({
   getParentRoute: () => signedIn,
   path: '/templates/$templateId',
   validateSearch: ({ version }: Record<string, unknown>): { version?: number } =>

@@ -7,7 +7,7 @@ const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? 
 
 type ListSearch = { companyId?: string; state?: WebhookState; cursors?: string[] }
 
-export const webhooksRoute = createRoute({
+const webhooksRoute = createRoute({
   getParentRoute: () => signedIn,
   path: '/webhooks',
   validateSearch: (search: Record<string, unknown>): ListSearch => {
@@ -20,7 +20,7 @@ export const webhooksRoute = createRoute({
 /** `delivery`: the one that is open. */
 type WebhookSearch = { status?: DeliveryState; cursors?: string[]; delivery?: string }
 
-export const webhookRoute = createRoute({
+const webhookRoute = createRoute({
   getParentRoute: () => signedIn,
   path: '/webhooks/$webhookId',
   validateSearch: (search: Record<string, unknown>): WebhookSearch => {
