@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { expect, test, vi } from 'vitest'
-import type { SendRequests } from '../db/companies/send-requests.ts'
+import type { SendRequests } from '../db/statistics.ts'
 import { RequestCounts } from './request-counts.ts'
 
 const quiet = pino({ level: 'silent' })

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { SendRequests } from '../db/companies/send-requests.ts'
+import type { SendRequests } from '../db/statistics.ts'
 import { periodically } from '../runtime/periodic-task.ts'
 
 const FLUSH_MS = 1_000

@@ -140,7 +140,7 @@ describe('the limits', () => {
     await count(company, { sent: 200 })
     await hourLater(company)
     await gateway.db.pool.query(
-      `update company_reputation set hour = hour - interval '25 hours' where company_id = $1`,
+      `update statistics set at = at - interval '25 hours' where company_id = $1`,
       [company.companyId],
     )
     await judge()

@@ -10,13 +10,6 @@ const standing = (name: string, help: string, value: (one: Standing) => number) 
 /** Fairness between companies, and their reputation. */
 export const COMPANY_METRICS: SystemMetric[] = [
   labelled(
-    'counter',
-    'tenant_jobs_processed_total',
-    ['company_id'],
-    'Attempts of live e-mails that were settled, by company, up to a minute ago',
-    ({ companies }) => companies.map(({ companyId, processed }) => [{ company_id: companyId }, processed]),
-  ),
-  labelled(
     'gauge',
     'tenant_emails_ready',
     ['company_id'],

@@ -3,17 +3,6 @@ import { labelled, type SystemMetric } from './metric.ts'
 /** The names are part of the published contract. */
 export const SUPPRESSION_METRICS: SystemMetric[] = [
   labelled(
-    'counter',
-    'email_send_requests_total',
-    ['company_id', 'suppressed'],
-    'E-mails that were requested, and whether the suppression list stopped them',
-    ({ sendRequests }) =>
-      sendRequests.flatMap(({ companyId, requests, suppressed }) => [
-        [{ company_id: companyId, suppressed: 'false' }, requests - suppressed],
-        [{ company_id: companyId, suppressed: 'true' }, suppressed],
-      ]),
-  ),
-  labelled(
     'gauge',
     'suppression_list_size',
     ['reason'],
