@@ -12,37 +12,35 @@ create or replace function is_failed_attempt(p_type text, p_metadata jsonb) retu
   select p_type = 'RETRY_SCHEDULED' and not p_metadata ?| array['throttled', 'unconnected', 'parked']
 $$;
 
--- Counts the events since the last call into statistics and counters. A minute late: every transaction of the gateway that writes events
--- has ended by then, because statements are limited to less. One of an application is waited for. At most five minutes of events in one
--- call, so that it is short also after a long stop. Answers whether it has counted; false: there is nothing to count, or another process
--- is at it.
--- Planned for the times of each call: a plan for any times would expect many more events, and read all of email_outbox for them.
-create or replace function roll_up_statistics() returns boolean language plpgsql set plan_cache_mode = force_custom_plan as $$
-declare
-  from_time timestamptz;
-  until_time timestamptz;
-begin
-  select counted_until into from_time from statistics_cursor for update skip locked;
-  until_time := least(now() - interval '1 minute', from_time + interval '5 minutes', open_sql_emails_since());
-  if from_time is null or from_time >= until_time - interval '1 second' then
-    return false;
-  end if;
+-- The events between two times, with what is counted of their metadata: only what is rare, apart from the attempt and the recipient. With the
+-- e-mail of those that statistics count, unless a test key sent it.
+create or replace function events_to_count(p_from timestamptz, p_until timestamptz)
+returns table (outbox_id uuid, company_id uuid, type text, created_at timestamptz, attempt_failed boolean, recipient text, attempt text, cause text,
+  live boolean, template_type text, accepted_at timestamptz, due_at timestamptz)
+language sql stable as $$
+  select e.outbox_id, e.company_id, e.type, e.created_at, is_failed_attempt(e.type, e.metadata),
+    case when e.type in ('QUEUED', 'SENT', 'DELIVERED', 'BOUNCE', 'COMPLAINT') then e.metadata ->> 'recipientHash' end,
+    case when e.type in ('SENT', 'RETRY_SCHEDULED') then e.metadata ->> 'attempt' when e.type = 'DLQ_MOVED' then e.metadata ->> 'attempts' end,
+    case e.type when 'RETRY_SCHEDULED' then coalesce(e.metadata ->> 'errorCategory', e.metadata ->> 'errorCode', 'OTHER')
+      when 'VALIDATION_FAILED' then coalesce(e.metadata ->> 'validation', 'OTHER')
+      when 'DLQ_MOVED' then coalesce(e.metadata ->> 'lastErrorCode', 'OTHER') end,
+    o.created_at is not null, coalesce(o.template_type, ''), o.created_at, greatest(o.created_at, o.scheduled_at)
+  -- "offset 0": one look at the e-mail of each event, whatever the planner expects.
+  from email_events e left join lateral (
+    select o.created_at, o.scheduled_at, o.template_type from email_outbox o where o.outbox_id = e.outbox_id and not o.test
+      and e.type not in ('RECEIVED', 'VALIDATED', 'SENT_ATTEMPT', 'RESOLVED') offset 0) o on true
+  where e.created_at >= p_from and e.created_at < p_until
+$$;
 
+-- Part of roll_up_statistics: reads each event between two times once, and counts it into statistics and counters.
+-- Planned for the times of each call: a plan for any times would expect many more events, and read all of email_outbox for them.
+create or replace function roll_up_events(p_from timestamptz, p_until timestamptz) returns void
+language plpgsql set plan_cache_mode = force_custom_plan as $$
+begin
   with events as materialized (
-    -- Each event is read once, with what is counted of its metadata: only what is rare, apart from the attempt and the recipient.
-    select outbox_id, company_id, type, created_at, is_failed_attempt(type, metadata) as attempt_failed,
-      case when type in ('QUEUED', 'SENT', 'DELIVERED', 'BOUNCE', 'COMPLAINT') then metadata ->> 'recipientHash' end as recipient,
-      case when type in ('SENT', 'RETRY_SCHEDULED') then metadata ->> 'attempt' when type = 'DLQ_MOVED' then metadata ->> 'attempts' end as attempt,
-      case type when 'RETRY_SCHEDULED' then coalesce(metadata ->> 'errorCategory', metadata ->> 'errorCode', 'OTHER')
-        when 'VALIDATION_FAILED' then coalesce(metadata ->> 'validation', 'OTHER')
-        when 'DLQ_MOVED' then coalesce(metadata ->> 'lastErrorCode', 'OTHER') end as cause
-    from email_events where created_at >= from_time and created_at < until_time
+    select * from events_to_count(p_from, p_until)
   ), live as materialized (
-    -- "offset 0": one look at the e-mail of each event, whatever the planner expects.
-    select e.*, o.* from events e cross join lateral (
-      select coalesce(template_type, '') as template_type, created_at as accepted_at, greatest(created_at, scheduled_at) as due_at
-      from email_outbox where outbox_id = e.outbox_id and not test offset 0) o
-    where e.type not in ('RECEIVED', 'VALIDATED', 'SENT_ATTEMPT', 'RESOLVED')
+    select * from events where live
   ), happened as materialized (
     select company_id, template_type, date_trunc('minute', created_at) as minute,
       count(*) filter (where type = 'QUEUED') as accepted, count(*) filter (where type = 'SENT') as sent,
@@ -52,14 +50,14 @@ begin
       count(*) filter (where type = 'DLQ_MOVED') as dead_letters, count(*) filter (where type = 'RETRY_SCHEDULED') as retries
     from live group by 1, 2, 3
 
-  -- What e-mails came to. One with new events may have been counted before: it is taken out as it stood at from_time, and put in as it
-  -- stands at until_time. All events of a new one are in "live".
+  -- What e-mails came to. One with new events may have been counted before: it is taken out as it stood at p_from, and put in as it
+  -- stands at p_until. All events of a new one are in "live".
   ), story as (
     select outbox_id, company_id, accepted_at, due_at, type, created_at, attempt_failed, recipient from live
     union all
     select older.*, e.type, e.created_at, is_failed_attempt(e.type, e.metadata), e.metadata ->> 'recipientHash'
     from (select outbox_id, company_id, accepted_at, due_at from live group by 1, 2, 3, 4 having not bool_or(type = 'QUEUED')) older
-    cross join lateral (select * from email_events e where e.outbox_id = older.outbox_id and e.created_at < from_time offset 0) e
+    cross join lateral (select * from email_events e where e.outbox_id = older.outbox_id and e.created_at < p_from offset 0) e
   ), facts as (
     -- What a provider reports about a copy says nothing about the e-mail. Of an erased e-mail nobody knows: only its QUEUED has no hash.
     select s.*, s.type in ('SENT', 'DELIVERED', 'BOUNCE', 'COMPLAINT') and s.recipient is not null and s.recipient
@@ -69,16 +67,14 @@ begin
     select f.outbox_id, f.company_id, f.accepted_at, f.due_at, m.sign,
       (array_agg(f.type order by f.created_at desc) filter (where f.type not in ('QUEUED', 'RECEIVED', 'VALIDATED', 'VALIDATION_FAILED',
         'SENT_ATTEMPT', 'RESOLVED', 'DELIVERED', 'COMPLAINT')))[1] as last_type,
-      coalesce(bool_or(f.type in ('DELIVERED', 'COMPLAINT')), false) as arrived,
-      bool_or(f.attempt_failed) as retried,
+      coalesce(bool_or(f.type in ('DELIVERED', 'COMPLAINT')), false) as arrived, bool_or(f.attempt_failed) as retried,
       coalesce(min(f.created_at) filter (where f.type = 'DELIVERED'), min(f.created_at) filter (where f.type = 'SENT')) as arrived_at
-    from facts f join (values (from_time, -1), (until_time, 1)) as m(until, sign) on f.created_at < m.until
+    from facts f join (values (p_from, -1), (p_until, 1)) as m(until, sign) on f.created_at < m.until
     where not f.of_copy group by 1, 2, 3, 4, 5
   ), outcomes as (
     select *, arrived or coalesce(last_type = 'SENT', false) as delivered,
       not arrived and last_type in ('REJECTED', 'FAILED', 'DLQ_MOVED', 'EXPIRED', 'BOUNCE') as failed
     from stands
-
   ), kinds as (
     select company_id, type, attempt_failed, cause, count(*) as times,
       case when length(attempt) = 1 or attempt = '10' then attempt when attempt is not null then '11+' end as attempt
@@ -96,11 +92,9 @@ begin
       ('dlq_entries', case k.type when 'DLQ_MOVED' then '' end),
       ('dlq_by_error_code', case k.type when 'DLQ_MOVED' then k.cause end),
       ('dlq_by_company', case k.type when 'DLQ_MOVED' then k.company_id::text end),
-      ('tenant_jobs_processed', case when k.type in ('SENT', 'REJECTED', 'FAILED', 'EXPIRED', 'RETRY_SCHEDULED', 'UNKNOWN')
-        then k.company_id::text end)
+      ('tenant_jobs_processed', case when k.type in ('SENT', 'REJECTED', 'FAILED', 'EXPIRED', 'RETRY_SCHEDULED', 'UNKNOWN') then k.company_id::text end)
     ) as t(name, label) where t.label is not null group by 1, 2 order by 1, 2
     on conflict (name, label) do update set value = c.value + excluded.value
-
   ), changes as (
     -- Of the company by the minute and by the hour, and of its template by the hour.
     select h.company_id, t.template_type, t.step, t.at, h.accepted, h.sent, h.delivered, h.bounced, h.complained, h.rejected, h.failed, h.expired,
@@ -129,10 +123,26 @@ begin
     finally_delivered = s.finally_delivered + excluded.finally_delivered, finally_failed = s.finally_failed + excluded.finally_failed,
     recovered = s.recovered + excluded.recovered, not_recovered = s.not_recovered + excluded.not_recovered,
     delivery_seconds = s.delivery_seconds + excluded.delivery_seconds;
+end $$;
 
+-- Counts the events since the last call into statistics and counters. A minute late: every transaction of the gateway that writes events
+-- has ended by then, because statements are limited to less. One of an application is waited for. At most five minutes of events in one
+-- call, so that it is short also after a long stop. Answers whether it has counted; false: there is nothing to count, or another process
+-- is at it.
+create or replace function roll_up_statistics() returns boolean language plpgsql as $$
+declare
+  from_time timestamptz;
+  until_time timestamptz;
+begin
+  select counted_until into from_time from statistics_cursor for update skip locked;
+  until_time := least(now() - interval '1 minute', from_time + interval '5 minutes', open_sql_emails_since());
+  if from_time is null or from_time >= until_time - interval '1 second' then
+    return false;
+  end if;
+  perform roll_up_events(from_time, until_time);
   delete from statistics where template_type = '' and step = 'minute' and at < now() - interval '2 hours';
   update statistics_cursor set counted_until = until_time;
   return true;
 end $$;
 
-revoke execute on function open_sql_emails_since, is_failed_attempt, roll_up_statistics from public;
+revoke execute on function open_sql_emails_since, is_failed_attempt, events_to_count, roll_up_events, roll_up_statistics from public;

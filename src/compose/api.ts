@@ -8,7 +8,6 @@ import { addSendRequests } from '../db/statistics.ts'
 import { type App, buildApp } from '../http/app.ts'
 import { CannotListen } from '../http/cannot-listen.ts'
 import { KeyRegistry } from '../http/key-registry.ts'
-import { RequestCounts } from '../http/request-counts.ts'
 import { Batcher } from '../runtime/batcher.ts'
 import type { HtmlChecker } from '../sending/html-check.ts'
 import type { SmtpServer } from '../smtp/server.ts'
@@ -17,7 +16,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { ProcessFigures } from '../telemetry/process/figures.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { makeAccept } from './accept.ts'
-import { bufferedCounts } from './buffered-counts.ts'
+import { bufferedCounter, bufferedCounts } from './buffered-counts.ts'
 import { composeDomains } from './domains.ts'
 import { composeProviderEvents } from './provider-events.ts'
 import { startSmtp } from './smtp.ts'
@@ -51,12 +50,15 @@ export async function startApi(parts: ApiParts): Promise<Api> {
   const { db, folder } = storage
   const events = composeProviderEvents(config, db, onEventsReceived, log)
   const keys = new KeyRegistry(db.pool)
-  const logins = bufferedCounts('admin_logins_refused', db.pool, log)
-  const smtpMessages = bufferedCounts('smtp_messages', db.pool, log)
-  const counts = new RequestCounts(batch => addSendRequests(db.pool, batch), log)
+  const logins = bufferedCounter('admin_logins_refused', db.pool, log)
+  const smtpMessages = bufferedCounter('smtp_messages', db.pool, log)
+  const requestCounts = bufferedCounts('email_send_requests', counts => addSendRequests(db.pool, counts), log)
   const emailLog = makeEmailLog(log, config.LOG_SAMPLE)
   const accept = makeAccept(config, db, html, onAccepted, {
-    countRequests: (...counted) => counts.count(...counted),
+    countRequests(companyId, requests, suppressed) {
+      requestCounts.count(`${companyId} false`, requests - suppressed)
+      requestCounts.count(`${companyId} true`, suppressed)
+    },
     onFlush: requests => figures.batch('accept', requests),
     log: emailLog,
     tracing,
@@ -106,7 +108,7 @@ export async function startApi(parts: ApiParts): Promise<Api> {
     await keys.close()
     await logins.close()
     await smtpMessages.close()
-    await counts.close()
+    await requestCounts.close()
     await events.close()
   }
   try {

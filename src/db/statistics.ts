@@ -46,24 +46,23 @@ export async function readStats(db: Queryable, { since, until, companyId }: Stat
   return { since: low, until: high, countedUntil, companyId, emails, kpis: kpisOf({ ...emails, deliverySeconds }) }
 }
 
-export type SendRequests = { companyId: string; requests: number; suppressed: number }
-
-/** What one process has counted since its last call, in a fixed order. */
-export async function addSendRequests(db: Queryable, counts: SendRequests[]): Promise<void> {
+/** What one process has counted since its last call, in a fixed order. Labels: a company's id and whether it was suppressed. */
+export async function addSendRequests(db: Queryable, counts: [label: string, requests: number][]): Promise<void> {
   await run(
     db,
     'add-send-requests',
     `with counted as materialized (
-       select * from json_to_recordset($1::json) as x("companyId" uuid, requests bigint, suppressed bigint)
+       select value ->> 0 as label, (value ->> 1)::bigint as requests from json_array_elements($1::json)
      ), hourly as (
        insert into statistics as s (company_id, step, at, requests, suppressed)
-       select "companyId", 'hour', date_trunc('hour', now()), requests, suppressed from counted order by "companyId"
+       select split_part(label, ' ', 1)::uuid, 'hour', date_trunc('hour', now()), sum(requests),
+         coalesce(sum(requests) filter (where label like '% true'), 0)
+       from counted group by 1 order by 1
        on conflict (company_id, template_type, step, at) do update
          set requests = s.requests + excluded.requests, suppressed = s.suppressed + excluded.suppressed
      )
      insert into counters as c (name, label, value)
-     select 'email_send_requests', "companyId" || label, value from counted
-     cross join lateral (values (' false', requests - suppressed), (' true', suppressed)) as t(label, value) order by 2
+     select 'email_send_requests', label, requests from counted order by label
      on conflict (name, label) do update set value = c.value + excluded.value`,
     [JSON.stringify(counts)],
   )
@@ -81,21 +80,7 @@ export async function countLastDay(db: Queryable): Promise<{ requests: number; b
   return row!
 }
 
-export type ActivityRow = {
-  at: string
-  requests: number
-  suppressed: number
-  accepted: number
-  sent: number
-  delivered: number
-  bounced: number
-  complained: number
-  rejected: number
-  failed: number
-  expired: number
-}
-
-const COUNTED = [
+const ACTIVITY = [
   'requests',
   'suppressed',
   'accepted',
@@ -106,7 +91,9 @@ const COUNTED = [
   'rejected',
   'failed',
   'expired',
-] as const satisfies (keyof ActivityRow)[]
+] as const
+
+export type ActivityRow = { at: string } & Record<(typeof ACTIVITY)[number], number>
 
 export type ActivityStep = 'hour' | 'day'
 
@@ -116,7 +103,7 @@ export async function readActivity(
   companyId: string,
   { step, count }: { step: ActivityStep; count: number },
 ): Promise<ActivityRow[]> {
-  const sums = COUNTED.map(name => `coalesce(sum(s.${name}), 0)::float8 as ${name}`).join(', ')
+  const sums = ACTIVITY.map(name => `coalesce(sum(s.${name}), 0)::float8 as ${name}`).join(', ')
   return run<ActivityRow>(
     db,
     `read-activity-${step}`,

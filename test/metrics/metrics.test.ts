@@ -161,7 +161,9 @@ test('what waits of a company is counted, and how long', async () => {
 
 test('companies beyond the two hundred first are one: other', async () => {
   const { pool } = gateway.db
-  await pool.query(`insert into counters select 'tenant_jobs_processed', gen_random_uuid(), 1000 + n from generate_series(1, 250) n`)
+  await pool.query(
+    `insert into counters select 'tenant_jobs_processed', gen_random_uuid(), 1000 + n from generate_series(1, 250) n`,
+  )
   await pool.query(
     `insert into counters select 'email_send_requests', id || suppressed, 1000 + n
      from (select gen_random_uuid() as id, n from generate_series(1, 250) n) companies, unnest(array[' false', ' true']) as suppressed`,
@@ -173,7 +175,9 @@ test('companies beyond the two hundred first are one: other', async () => {
   const others = 250 - 200
   const sumOfOthers = others * 1000 + (others * (others + 1)) / 2
   expect(seriesValue(text, 'tenant_jobs_processed_total{company_id="other"}')).toBeGreaterThanOrEqual(sumOfOthers)
-  await pool.query(`delete from counters where name in ('tenant_jobs_processed', 'email_send_requests') and value > 1000`)
+  await pool.query(
+    `delete from counters where name in ('tenant_jobs_processed', 'email_send_requests') and value > 1000`,
+  )
 })
 
 describe('a company with more than 50 dead letters within an hour', () => {
