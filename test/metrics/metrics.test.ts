@@ -59,7 +59,7 @@ describe('/metrics of a gateway with some traffic', () => {
     await gateway.db.pool.query(
       `insert into housekeeping_runs values ('expire-waiting-emails', 60) on conflict do nothing`,
     )
-    // Requests are counted in memory and written every two seconds.
+    // Requests are counted in memory and written every second.
     const parts = ['housekeeping_interval_seconds{', `email_send_requests_total{company_id="${company.companyId}"`]
     const answer = await until(scrape, ({ text }) => parts.every(part => text.includes(part)))
     text = answer.text
