@@ -44,11 +44,13 @@ async function fill(db: pg.Client): Promise<void> {
   const statements = [
     `insert into companies (company_id, name, warned_at, warn_reason)
      select gen_random_uuid(), 'bench ' || n, now(), 'A benchmark' from generate_series(1, ${COMPANIES}) n`,
-    `insert into company_totals select company_id, 1 + random() * 1e6, 1 + random() * 1e3 from companies`,
-    `insert into send_requests_total select company_id, 1 + random() * 1e6, 1 from companies on conflict do nothing`,
-    `insert into company_reputation (company_id, hour, sent, bounced, complained)
-     select company_id, date_trunc('hour', now()) - h * interval '1 hour', 1000, 10, 1 from companies, generate_series(0, 23) h`,
-    `insert into template_statistics select company_id, 'invoice', date_trunc('hour', now()), 10, 5, 5, 0 from companies`,
+    `insert into counters select name, company_id || suffix, 1 + random() * 1e6 from companies cross join (values
+       ('tenant_jobs_processed', ''), ('dlq_by_company', ''), ('email_send_requests', ' false'), ('email_send_requests', ' true')
+     ) as t(name, suffix) on conflict do nothing`,
+    `insert into statistics (company_id, step, at, reputation_sent, reputation_bounced, reputation_complained)
+     select company_id, 'hour', date_trunc('hour', now()) - h * interval '1 hour', 1000, 10, 1 from companies, generate_series(0, 23) h`,
+    `insert into statistics (company_id, template_type, step, at, accepted, sent, dead_letters)
+     select company_id, 'invoice', 'hour', date_trunc('hour', now()), 10, 5, 5 from companies`,
     `insert into email_outbox (outbox_id, company_id, request_id, test, priority, on_unknown, max_attempts, expires_at)
      select uuid_v7_now(), company_id, 'bench', false, 5, 'resend', 5, now() + interval '1 day' from companies, generate_series(1, 20)`,
     `insert into email_ready select company_id, priority, outbox_id from email_outbox`,

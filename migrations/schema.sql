@@ -27,12 +27,6 @@ begin
     from string_to_table(lower_case, '.') with ordinality as t(label, nth));
 end $_$;
 
-CREATE FUNCTION public.attempt_label(p_attempt text) RETURNS text
-    LANGUAGE sql IMMUTABLE
-    AS $$
-  select case when length(p_attempt) = 1 or p_attempt = '10' then p_attempt when p_attempt is not null then '11+' end
-$$;
-
 CREATE FUNCTION public.cancel_email(p_id uuid) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
@@ -201,15 +195,6 @@ begin
   return query select * from unnest(ids, owners);
 end $$;
 
-CREATE FUNCTION public.counted_events(p_from timestamp with time zone, p_until timestamp with time zone) RETURNS TABLE(outbox_id uuid, company_id uuid, type text, created_at timestamp with time zone, metadata jsonb, accepted_at timestamp with time zone, due_at timestamp with time zone)
-    LANGUAGE sql STABLE
-    AS $$
-  select e.outbox_id, e.company_id, e.type, e.created_at, e.metadata, o.created_at, greatest(o.created_at, o.scheduled_at)
-  from email_events e join email_outbox o on o.outbox_id = e.outbox_id and not o.test
-  where e.created_at >= p_from and e.created_at < p_until and e.type in ('QUEUED', 'SENT', 'DELIVERED', 'BOUNCE', 'COMPLAINT',
-    'REJECTED', 'FAILED', 'DLQ_MOVED', 'EXPIRED', 'CANCELLED', 'REPLAYED', 'RETRY_SCHEDULED', 'UNKNOWN', 'VALIDATION_FAILED')
-$$;
-
 CREATE TABLE public.email_outbox (
     outbox_id uuid NOT NULL,
     company_id uuid NOT NULL,
@@ -346,6 +331,23 @@ begin
     when domain ~ '[^\x01-\x7f]' and octet_length(domain) <= 1000 then ascii_domain(domain)
     else lower(coalesce(domain, '') collate "C") end;
 end $_$;
+
+CREATE FUNCTION public.events_to_count(p_from timestamp with time zone, p_until timestamp with time zone) RETURNS TABLE(outbox_id uuid, company_id uuid, type text, created_at timestamp with time zone, attempt_failed boolean, recipient text, attempt text, cause text, live boolean, template_type text, accepted_at timestamp with time zone, due_at timestamp with time zone)
+    LANGUAGE sql STABLE
+    AS $$
+  select e.outbox_id, e.company_id, e.type, e.created_at, is_failed_attempt(e.type, e.metadata),
+    case when e.type in ('QUEUED', 'SENT', 'DELIVERED', 'BOUNCE', 'COMPLAINT') then e.metadata ->> 'recipientHash' end,
+    case when e.type in ('SENT', 'RETRY_SCHEDULED') then e.metadata ->> 'attempt' when e.type = 'DLQ_MOVED' then e.metadata ->> 'attempts' end,
+    case e.type when 'RETRY_SCHEDULED' then coalesce(e.metadata ->> 'errorCategory', e.metadata ->> 'errorCode', 'OTHER')
+      when 'VALIDATION_FAILED' then coalesce(e.metadata ->> 'validation', 'OTHER')
+      when 'DLQ_MOVED' then coalesce(e.metadata ->> 'lastErrorCode', 'OTHER') end,
+    o.created_at is not null, coalesce(o.template_type, ''), o.created_at, greatest(o.created_at, o.scheduled_at)
+  -- "offset 0": one look at the e-mail of each event, whatever the planner expects.
+  from email_events e left join lateral (
+    select o.created_at, o.scheduled_at, o.template_type from email_outbox o where o.outbox_id = e.outbox_id and not o.test
+      and e.type not in ('RECEIVED', 'VALIDATED', 'SENT_ATTEMPT', 'RESOLVED') offset 0) o on true
+  where e.created_at >= p_from and e.created_at < p_until
+$$;
 
 CREATE FUNCTION public.fail_webhook(p_endpoint uuid, p_sequence bigint, p_delivery uuid) RETURNS void
     LANGUAGE plpgsql
@@ -739,89 +741,42 @@ begin
     mark_email_failed(uuid, text), process_pending_emails_for_retry(int) from %I', p_role);
 end $$;
 
-CREATE FUNCTION public.roll_up_counts(p_from timestamp with time zone, p_until timestamp with time zone) RETURNS void
-    LANGUAGE sql
+CREATE FUNCTION public.roll_up_events(p_from timestamp with time zone, p_until timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_custom_plan'
     AS $$
-  with recent as materialized (
-    select * from counted_events(p_from, p_until)
-  ), minutes as materialized (
-    select company_id, date_trunc('minute', created_at) as minute,
+begin
+  with events as materialized (
+    select * from events_to_count(p_from, p_until)
+  ), live as materialized (
+    select * from events where live
+  ), happened as materialized (
+    select company_id, template_type, date_trunc('minute', created_at) as minute,
       count(*) filter (where type = 'QUEUED') as accepted, count(*) filter (where type = 'SENT') as sent,
       count(*) filter (where type = 'DELIVERED') as delivered, count(*) filter (where type = 'BOUNCE') as bounced,
       count(*) filter (where type = 'COMPLAINT') as complained, count(*) filter (where type = 'REJECTED') as rejected,
-      count(*) filter (where type = 'FAILED') as failed, count(*) filter (where type = 'EXPIRED') as expired
-    from recent group by 1, 2
-  ), put_minutes as (
-    insert into minute_statistics as s (company_id, minute, accepted, sent, delivered, bounced, complained, rejected, failed, expired)
-    select * from minutes where minute > now() - interval '2 hours' order by 1, 2
-    on conflict (company_id, minute) do update set accepted = s.accepted + excluded.accepted, sent = s.sent + excluded.sent,
-      delivered = s.delivered + excluded.delivered, bounced = s.bounced + excluded.bounced, complained = s.complained + excluded.complained,
-      rejected = s.rejected + excluded.rejected, failed = s.failed + excluded.failed, expired = s.expired + excluded.expired
-  ), put_hours as (
-    insert into company_statistics as s (company_id, hour, accepted, sent, delivered, bounced, complained, rejected, failed, expired)
-    select company_id, date_trunc('hour', minute), sum(accepted), sum(sent), sum(delivered), sum(bounced), sum(complained), sum(rejected),
-      sum(failed), sum(expired)
-    from minutes group by 1, 2 order by 1, 2
-    on conflict (company_id, hour) do update set accepted = s.accepted + excluded.accepted, sent = s.sent + excluded.sent,
-      delivered = s.delivered + excluded.delivered, bounced = s.bounced + excluded.bounced, complained = s.complained + excluded.complained,
-      rejected = s.rejected + excluded.rejected, failed = s.failed + excluded.failed, expired = s.expired + excluded.expired
-  ), kinds as (
-    -- Only what is rare is looked up in the metadata, apart from the number of the attempt.
-    select type, is_failed_attempt(type, metadata) as attempt_failed,
-      case type when 'SENT' then metadata ->> 'attempt' when 'RETRY_SCHEDULED' then metadata ->> 'attempt'
-        when 'DLQ_MOVED' then metadata ->> 'attempts' end as attempt,
-      case type when 'RETRY_SCHEDULED' then coalesce(metadata ->> 'errorCategory', metadata ->> 'errorCode', 'OTHER')
-        when 'VALIDATION_FAILED' then coalesce(metadata ->> 'validation', 'OTHER')
-        when 'DLQ_MOVED' then coalesce(metadata ->> 'lastErrorCode', 'OTHER') end as cause,
-      count(*) as times
-    from recent group by 1, 2, 3, 4
-  ), put_totals as (
-    insert into counters as c (name, label, value)
-    select 'pipeline_state_transitions', type, count(*) from email_events
-    where created_at >= p_from and created_at < p_until group by type
-    union all
-    select t.name, left(t.label, 100), sum(k.times) from kinds k cross join lateral (values
-      ('pipeline_final_state', case when k.type in ('SENT', 'REJECTED', 'FAILED', 'EXPIRED', 'CANCELLED') then k.type end),
-      ('pipeline_retry_count', case k.type when 'RETRY_SCHEDULED' then k.cause end),
-      ('pipeline_validation_failures', case k.type when 'VALIDATION_FAILED' then k.cause end),
-      ('retry_attempts', case when k.type <> 'RETRY_SCHEDULED' or k.attempt_failed then attempt_label(k.attempt) end),
-      ('retry_successes', case k.type when 'SENT' then attempt_label(k.attempt) end),
-      ('dlq_entries', case k.type when 'DLQ_MOVED' then '' end),
-      ('dlq_by_error_code', case k.type when 'DLQ_MOVED' then k.cause end)
-    ) as t(name, label) where t.label is not null group by 1, 2 order by 1, 2
-    on conflict (name, label) do update set value = c.value + excluded.value
-  )
-  insert into company_totals as t (company_id, processed, dead_letters)
-  select company_id, count(*) filter (where type in ('SENT', 'REJECTED', 'FAILED', 'EXPIRED', 'RETRY_SCHEDULED', 'UNKNOWN')),
-    count(*) filter (where type = 'DLQ_MOVED')
-  from recent group by 1 order by 1
-  on conflict (company_id) do update set processed = t.processed + excluded.processed, dead_letters = t.dead_letters + excluded.dead_letters
-$$;
+      count(*) filter (where type = 'FAILED') as failed, count(*) filter (where type = 'EXPIRED') as expired,
+      count(*) filter (where type = 'DLQ_MOVED') as dead_letters, count(*) filter (where type = 'RETRY_SCHEDULED') as retries
+    from live group by 1, 2, 3
 
-CREATE FUNCTION public.roll_up_outcomes(p_from timestamp with time zone, p_until timestamp with time zone) RETURNS void
-    LANGUAGE sql
-    AS $$
-  with recent as materialized (
-    select * from counted_events(p_from, p_until)
+  -- What e-mails came to. One with new events may have been counted before: it is taken out as it stood at p_from, and put in as it
+  -- stands at p_until. All events of a new one are in "live".
   ), story as (
-    -- All events of each of these e-mails. Those of a new one are in "recent".
-    select * from recent
+    select outbox_id, company_id, accepted_at, due_at, type, created_at, attempt_failed, recipient from live
     union all
-    select older.outbox_id, older.company_id, e.type, e.created_at, e.metadata, older.accepted_at, older.due_at
-    from (select outbox_id, company_id, accepted_at, due_at from recent
-      group by 1, 2, 3, 4 having not bool_or(type = 'QUEUED')) older
+    select older.*, e.type, e.created_at, is_failed_attempt(e.type, e.metadata), e.metadata ->> 'recipientHash'
+    from (select outbox_id, company_id, accepted_at, due_at from live group by 1, 2, 3, 4 having not bool_or(type = 'QUEUED')) older
     cross join lateral (select * from email_events e where e.outbox_id = older.outbox_id and e.created_at < p_from offset 0) e
   ), facts as (
     -- What a provider reports about a copy says nothing about the e-mail. Of an erased e-mail nobody knows: only its QUEUED has no hash.
-    select s.*, s.type in ('SENT', 'DELIVERED', 'BOUNCE', 'COMPLAINT') and s.metadata ? 'recipientHash' and s.metadata ->> 'recipientHash'
-      is distinct from max(s.metadata ->> 'recipientHash') filter (where s.type = 'QUEUED') over (partition by s.outbox_id) as of_copy
+    select s.*, s.type in ('SENT', 'DELIVERED', 'BOUNCE', 'COMPLAINT') and s.recipient is not null and s.recipient
+      is distinct from max(s.recipient) filter (where s.type = 'QUEUED') over (partition by s.outbox_id) as of_copy
     from story s
   ), stands as (
     select f.outbox_id, f.company_id, f.accepted_at, f.due_at, m.sign,
       (array_agg(f.type order by f.created_at desc) filter (where f.type not in ('QUEUED', 'RECEIVED', 'VALIDATED', 'VALIDATION_FAILED',
         'SENT_ATTEMPT', 'RESOLVED', 'DELIVERED', 'COMPLAINT')))[1] as last_type,
-      coalesce(bool_or(f.type in ('DELIVERED', 'COMPLAINT')), false) as arrived,
-      bool_or(is_failed_attempt(f.type, f.metadata)) as retried,
+      coalesce(bool_or(f.type in ('DELIVERED', 'COMPLAINT')), false) as arrived, bool_or(f.attempt_failed) as retried,
       coalesce(min(f.created_at) filter (where f.type = 'DELIVERED'), min(f.created_at) filter (where f.type = 'SENT')) as arrived_at
     from facts f join (values (p_from, -1), (p_until, 1)) as m(until, sign) on f.created_at < m.until
     where not f.of_copy group by 1, 2, 3, 4, 5
@@ -829,18 +784,55 @@ CREATE FUNCTION public.roll_up_outcomes(p_from timestamp with time zone, p_until
     select *, arrived or coalesce(last_type = 'SENT', false) as delivered,
       not arrived and last_type in ('REJECTED', 'FAILED', 'DLQ_MOVED', 'EXPIRED', 'BOUNCE') as failed
     from stands
+  ), kinds as (
+    select company_id, type, attempt_failed, cause, count(*) as times,
+      case when length(attempt) = 1 or attempt = '10' then attempt when attempt is not null then '11+' end as attempt
+    from live group by company_id, type, attempt_failed, cause, 6
+  ), put_counters as (
+    insert into counters as c (name, label, value)
+    select 'pipeline_state_transitions', type, count(*) from events group by type
+    union all
+    select t.name, left(t.label, 100), sum(k.times) from kinds k cross join lateral (values
+      ('pipeline_final_state', case when k.type in ('SENT', 'REJECTED', 'FAILED', 'EXPIRED', 'CANCELLED') then k.type end),
+      ('pipeline_retry_count', case k.type when 'RETRY_SCHEDULED' then k.cause end),
+      ('pipeline_validation_failures', case k.type when 'VALIDATION_FAILED' then k.cause end),
+      ('retry_attempts', case when k.type <> 'RETRY_SCHEDULED' or k.attempt_failed then k.attempt end),
+      ('retry_successes', case k.type when 'SENT' then k.attempt end),
+      ('dlq_entries', case k.type when 'DLQ_MOVED' then '' end),
+      ('dlq_by_error_code', case k.type when 'DLQ_MOVED' then k.cause end),
+      ('dlq_by_company', case k.type when 'DLQ_MOVED' then k.company_id::text end),
+      ('tenant_jobs_processed', case when k.type in ('SENT', 'REJECTED', 'FAILED', 'EXPIRED', 'RETRY_SCHEDULED', 'UNKNOWN') then k.company_id::text end)
+    ) as t(name, label) where t.label is not null group by 1, 2 order by 1, 2
+    on conflict (name, label) do update set value = c.value + excluded.value
+  ), changes as (
+    -- Of the company by the minute and by the hour, and of its template by the hour.
+    select h.company_id, t.template_type, t.step, t.at, h.accepted, h.sent, h.delivered, h.bounced, h.complained, h.rejected, h.failed, h.expired,
+      h.dead_letters, h.retries, 0 as finally_delivered, 0 as finally_failed, 0 as recovered, 0 as not_recovered, 0.0 as delivery_seconds
+    from happened h cross join lateral (values
+      ('', 'minute', case when h.minute > now() - interval '2 hours' then h.minute end),
+      ('', 'hour', date_trunc('hour', h.minute)),
+      (h.template_type, 'hour', case when h.template_type <> '' then date_trunc('hour', h.minute) end)
+    ) as t(template_type, step, at) where t.at is not null
+    union all
+    select company_id, '', 'hour', date_trunc('hour', accepted_at), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+      sign * delivered::int, sign * coalesce(failed, false)::int, sign * (delivered and retried)::int, sign * coalesce(failed and retried, false)::int,
+      case when delivered then sign * greatest(0, extract(epoch from arrived_at - due_at)) else 0 end
+    from outcomes
   )
-  insert into company_statistics as s (company_id, hour, finally_delivered, finally_failed, recovered, not_recovered, delivery_seconds)
-  select company_id, date_trunc('hour', accepted_at), coalesce(sum(sign) filter (where delivered), 0),
-    coalesce(sum(sign) filter (where failed), 0), coalesce(sum(sign) filter (where delivered and retried), 0),
-    coalesce(sum(sign) filter (where failed and retried), 0),
-    coalesce(sum(sign * greatest(0, extract(epoch from arrived_at - due_at))) filter (where delivered), 0)
-  from outcomes group by 1, 2 order by 1, 2
-  on conflict (company_id, hour) do update set
+  insert into statistics as s (company_id, template_type, step, at, accepted, sent, delivered, bounced, complained, rejected, failed, expired,
+    dead_letters, retries, finally_delivered, finally_failed, recovered, not_recovered, delivery_seconds)
+  select company_id, template_type, step, at, sum(accepted), sum(sent), sum(delivered), sum(bounced), sum(complained), sum(rejected),
+    sum(failed), sum(expired), sum(dead_letters), sum(retries), sum(finally_delivered), sum(finally_failed), sum(recovered),
+    sum(not_recovered), sum(delivery_seconds)
+  from changes group by 1, 2, 3, 4 order by 1, 2, 3, 4
+  on conflict (company_id, template_type, step, at) do update set accepted = s.accepted + excluded.accepted, sent = s.sent + excluded.sent,
+    delivered = s.delivered + excluded.delivered, bounced = s.bounced + excluded.bounced, complained = s.complained + excluded.complained,
+    rejected = s.rejected + excluded.rejected, failed = s.failed + excluded.failed, expired = s.expired + excluded.expired,
+    dead_letters = s.dead_letters + excluded.dead_letters, retries = s.retries + excluded.retries,
     finally_delivered = s.finally_delivered + excluded.finally_delivered, finally_failed = s.finally_failed + excluded.finally_failed,
     recovered = s.recovered + excluded.recovered, not_recovered = s.not_recovered + excluded.not_recovered,
-    delivery_seconds = s.delivery_seconds + excluded.delivery_seconds
-$$;
+    delivery_seconds = s.delivery_seconds + excluded.delivery_seconds;
+end $$;
 
 CREATE FUNCTION public.roll_up_statistics() RETURNS boolean
     LANGUAGE plpgsql
@@ -854,28 +846,11 @@ begin
   if from_time is null or from_time >= until_time - interval '1 second' then
     return false;
   end if;
-  perform roll_up_counts(from_time, until_time);
-  perform roll_up_outcomes(from_time, until_time);
-  perform roll_up_template_statistics(from_time, until_time);
-  delete from minute_statistics where minute < now() - interval '2 hours';
+  perform roll_up_events(from_time, until_time);
+  delete from statistics where template_type = '' and step = 'minute' and at < now() - interval '2 hours';
   update statistics_cursor set counted_until = until_time;
   return true;
 end $$;
-
-CREATE FUNCTION public.roll_up_template_statistics(p_from timestamp with time zone, p_until timestamp with time zone) RETURNS void
-    LANGUAGE sql
-    AS $$
-  insert into template_statistics as s (company_id, type, hour, accepted, sent, failed, retries)
-  select e.company_id, o.template_type, date_trunc('hour', e.created_at), count(*) filter (where e.type = 'QUEUED'),
-    count(*) filter (where e.type = 'SENT'), count(*) filter (where e.type in ('DLQ_MOVED', 'EXPIRED')),
-    count(*) filter (where e.type = 'RETRY_SCHEDULED')
-  from email_events e join email_outbox o on o.outbox_id = e.outbox_id and not o.test and o.template_type is not null
-  where e.created_at >= p_from and e.created_at < p_until
-    and e.type in ('QUEUED', 'SENT', 'DLQ_MOVED', 'EXPIRED', 'RETRY_SCHEDULED')
-  group by 1, 2, 3 order by 1, 2, 3
-  on conflict (company_id, type, hour) do update set accepted = s.accepted + excluded.accepted, sent = s.sent + excluded.sent,
-    failed = s.failed + excluded.failed, retries = s.retries + excluded.retries
-$$;
 
 CREATE FUNCTION public.say_not_changed(p_id uuid, p_exists boolean) RETURNS text
     LANGUAGE plpgsql
@@ -1137,44 +1112,10 @@ CREATE TABLE public.company_flow (
     sendable_at timestamp with time zone NOT NULL
 );
 
-CREATE TABLE public.company_reputation (
-    company_id uuid NOT NULL,
-    hour timestamp with time zone NOT NULL,
-    sent bigint DEFAULT 0 NOT NULL,
-    bounced bigint DEFAULT 0 NOT NULL,
-    complained bigint DEFAULT 0 NOT NULL
-);
-
 CREATE TABLE public.company_roles (
     role_name name NOT NULL,
     company_id uuid NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL
-);
-
-CREATE TABLE public.company_statistics (
-    company_id uuid NOT NULL,
-    hour timestamp with time zone NOT NULL,
-    requests bigint DEFAULT 0 NOT NULL,
-    suppressed bigint DEFAULT 0 NOT NULL,
-    accepted bigint DEFAULT 0 NOT NULL,
-    sent bigint DEFAULT 0 NOT NULL,
-    delivered bigint DEFAULT 0 NOT NULL,
-    bounced bigint DEFAULT 0 NOT NULL,
-    complained bigint DEFAULT 0 NOT NULL,
-    rejected bigint DEFAULT 0 NOT NULL,
-    failed bigint DEFAULT 0 NOT NULL,
-    expired bigint DEFAULT 0 NOT NULL,
-    finally_delivered bigint DEFAULT 0 NOT NULL,
-    finally_failed bigint DEFAULT 0 NOT NULL,
-    recovered bigint DEFAULT 0 NOT NULL,
-    not_recovered bigint DEFAULT 0 NOT NULL,
-    delivery_seconds double precision DEFAULT 0 NOT NULL
-);
-
-CREATE TABLE public.company_totals (
-    company_id uuid NOT NULL,
-    processed bigint DEFAULT 0 NOT NULL,
-    dead_letters bigint DEFAULT 0 NOT NULL
 );
 
 CREATE TABLE public.counters (
@@ -1379,19 +1320,6 @@ CREATE TABLE public.ledger (
     acknowledged_reason text
 );
 
-CREATE TABLE public.minute_statistics (
-    company_id uuid NOT NULL,
-    minute timestamp with time zone NOT NULL,
-    accepted bigint DEFAULT 0 NOT NULL,
-    sent bigint DEFAULT 0 NOT NULL,
-    delivered bigint DEFAULT 0 NOT NULL,
-    bounced bigint DEFAULT 0 NOT NULL,
-    complained bigint DEFAULT 0 NOT NULL,
-    rejected bigint DEFAULT 0 NOT NULL,
-    failed bigint DEFAULT 0 NOT NULL,
-    expired bigint DEFAULT 0 NOT NULL
-);
-
 CREATE TABLE public.orphan_checks (
     day date NOT NULL,
     checked_at timestamp with time zone DEFAULT now() NOT NULL,
@@ -1518,16 +1446,38 @@ CREATE TABLE public.secret_fingerprints (
     CONSTRAINT secret_fingerprints_setting_check CHECK ((setting = ANY (ARRAY['HASH_PEPPER'::text, 'ENCRYPTION_KEY'::text])))
 );
 
-CREATE TABLE public.send_requests_total (
-    company_id uuid NOT NULL,
-    requests bigint NOT NULL,
-    suppressed bigint NOT NULL
-);
-
 CREATE TABLE public.sns_topics (
     topic_arn text NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT sns_topics_topic_arn_check CHECK ((length(topic_arn) <= 300))
+);
+
+CREATE TABLE public.statistics (
+    company_id uuid NOT NULL,
+    template_type text DEFAULT ''::text NOT NULL,
+    step text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    requests bigint DEFAULT 0 NOT NULL,
+    suppressed bigint DEFAULT 0 NOT NULL,
+    accepted bigint DEFAULT 0 NOT NULL,
+    sent bigint DEFAULT 0 NOT NULL,
+    delivered bigint DEFAULT 0 NOT NULL,
+    bounced bigint DEFAULT 0 NOT NULL,
+    complained bigint DEFAULT 0 NOT NULL,
+    rejected bigint DEFAULT 0 NOT NULL,
+    failed bigint DEFAULT 0 NOT NULL,
+    expired bigint DEFAULT 0 NOT NULL,
+    dead_letters bigint DEFAULT 0 NOT NULL,
+    retries bigint DEFAULT 0 NOT NULL,
+    finally_delivered bigint DEFAULT 0 NOT NULL,
+    finally_failed bigint DEFAULT 0 NOT NULL,
+    recovered bigint DEFAULT 0 NOT NULL,
+    not_recovered bigint DEFAULT 0 NOT NULL,
+    delivery_seconds double precision DEFAULT 0 NOT NULL,
+    reputation_sent bigint DEFAULT 0 NOT NULL,
+    reputation_bounced bigint DEFAULT 0 NOT NULL,
+    reputation_complained bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT statistics_step_check CHECK ((step = ANY (ARRAY['minute'::text, 'hour'::text])))
 );
 
 CREATE TABLE public.statistics_cursor (
@@ -1581,16 +1531,6 @@ CREATE TABLE public.suppression_list (
     metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
     CONSTRAINT suppression_list_email_hash_check CHECK (((length(email_hash) = 71) AND (email_hash ~ '^sha256:[0-9a-f]+$'::text))),
     CONSTRAINT suppression_list_reason_check CHECK ((reason = ANY (ARRAY['HARD_BOUNCE'::text, 'COMPLAINT'::text, 'MANUAL'::text])))
-);
-
-CREATE TABLE public.template_statistics (
-    company_id uuid NOT NULL,
-    type text NOT NULL,
-    hour timestamp with time zone NOT NULL,
-    accepted bigint DEFAULT 0 NOT NULL,
-    sent bigint DEFAULT 0 NOT NULL,
-    failed bigint DEFAULT 0 NOT NULL,
-    retries bigint DEFAULT 0 NOT NULL
 );
 
 CREATE TABLE public.template_versions (
@@ -1750,17 +1690,8 @@ ALTER TABLE ONLY public.companies
 ALTER TABLE ONLY public.company_flow
     ADD CONSTRAINT company_flow_pkey PRIMARY KEY (company_id);
 
-ALTER TABLE ONLY public.company_reputation
-    ADD CONSTRAINT company_reputation_pkey PRIMARY KEY (company_id, hour);
-
 ALTER TABLE ONLY public.company_roles
     ADD CONSTRAINT company_roles_pkey PRIMARY KEY (role_name);
-
-ALTER TABLE ONLY public.company_statistics
-    ADD CONSTRAINT company_statistics_pkey PRIMARY KEY (company_id, hour);
-
-ALTER TABLE ONLY public.company_totals
-    ADD CONSTRAINT company_totals_pkey PRIMARY KEY (company_id);
 
 ALTER TABLE ONLY public.counters
     ADD CONSTRAINT counters_pkey PRIMARY KEY (name, label);
@@ -1828,9 +1759,6 @@ ALTER TABLE ONLY public.leases
 ALTER TABLE ONLY public.ledger
     ADD CONSTRAINT ledger_pkey PRIMARY KEY (day, company_id);
 
-ALTER TABLE ONLY public.minute_statistics
-    ADD CONSTRAINT minute_statistics_pkey PRIMARY KEY (company_id, minute);
-
 ALTER TABLE ONLY public.orphan_checks
     ADD CONSTRAINT orphan_checks_pkey PRIMARY KEY (day);
 
@@ -1867,14 +1795,14 @@ ALTER TABLE ONLY public.schema_migrations
 ALTER TABLE ONLY public.secret_fingerprints
     ADD CONSTRAINT secret_fingerprints_pkey PRIMARY KEY (setting, fingerprint);
 
-ALTER TABLE ONLY public.send_requests_total
-    ADD CONSTRAINT send_requests_total_pkey PRIMARY KEY (company_id);
-
 ALTER TABLE ONLY public.sns_topics
     ADD CONSTRAINT sns_topics_pkey PRIMARY KEY (topic_arn);
 
 ALTER TABLE ONLY public.statistics_cursor
     ADD CONSTRAINT statistics_cursor_pkey PRIMARY KEY (only_row);
+
+ALTER TABLE ONLY public.statistics
+    ADD CONSTRAINT statistics_pkey PRIMARY KEY (company_id, template_type, step, at);
 
 ALTER TABLE ONLY public.suppression_audit_log
     ADD CONSTRAINT suppression_audit_log_pkey PRIMARY KEY (id);
@@ -1887,9 +1815,6 @@ ALTER TABLE ONLY public.suppression_list
 
 ALTER TABLE ONLY public.suppression_list
     ADD CONSTRAINT suppression_list_pkey PRIMARY KEY (id);
-
-ALTER TABLE ONLY public.template_statistics
-    ADD CONSTRAINT template_statistics_pkey PRIMARY KEY (company_id, type, hour);
 
 ALTER TABLE ONLY public.template_versions
     ADD CONSTRAINT template_versions_pkey PRIMARY KEY (version_id);
@@ -1949,11 +1874,7 @@ CREATE INDEX capture_inbox_newest ON public.capture_inbox USING btree (captured_
 
 CREATE UNIQUE INDEX companies_default ON public.companies USING btree (is_default) WHERE is_default;
 
-CREATE INDEX company_reputation_hour ON public.company_reputation USING btree (hour);
-
 CREATE INDEX company_roles_company ON public.company_roles USING btree (company_id);
-
-CREATE INDEX company_statistics_hour ON public.company_statistics USING btree (hour);
 
 CREATE INDEX dead_letters_group ON public.dead_letters USING btree (last_failure_code, company_id, moved_at);
 
@@ -1991,8 +1912,6 @@ CREATE INDEX idempotency_keys_expiry ON public.idempotency_keys USING btree (exp
 
 CREATE INDEX ledger_imbalanced ON public.ledger USING btree (day) WHERE (imbalance > 0);
 
-CREATE INDEX minute_statistics_minute ON public.minute_statistics USING btree (minute);
-
 CREATE INDEX person_erasures_open ON public.person_erasures USING btree (requested_at) WHERE (state <> 'done'::text);
 
 CREATE INDEX provider_events_age ON public.provider_events USING brin (received_at) WITH (pages_per_range='32', autosummarize='on');
@@ -2008,6 +1927,10 @@ CREATE INDEX recipients_email ON public.recipients USING btree (email) WHERE (em
 CREATE INDEX recipients_external ON public.recipients USING btree (external_id) WHERE (external_id IS NOT NULL);
 
 CREATE UNIQUE INDEX secret_fingerprints_one_pepper ON public.secret_fingerprints USING btree (setting) WHERE (setting = 'HASH_PEPPER'::text);
+
+CREATE INDEX statistics_companies ON public.statistics USING btree (step, at) WHERE (template_type = ''::text);
+
+CREATE INDEX statistics_templates ON public.statistics USING btree (at) WHERE (template_type <> ''::text);
 
 CREATE INDEX suppression_audit_log_action ON public.suppression_audit_log USING btree (action, performed_at, id);
 
@@ -2032,8 +1955,6 @@ CREATE INDEX suppression_list_end ON public.suppression_list USING btree (COALES
 CREATE INDEX suppression_list_key ON public.suppression_list USING btree (hash_key);
 
 CREATE INDEX suppression_list_reason ON public.suppression_list USING btree (reason, expires_at);
-
-CREATE INDEX template_statistics_hour ON public.template_statistics USING btree (hour);
 
 CREATE INDEX unknown_sends_due ON public.unknown_sends USING btree (resolve_at);
 
@@ -2065,9 +1986,6 @@ ALTER TABLE ONLY public.bulk_action_items
 
 ALTER TABLE ONLY public.company_flow
     ADD CONSTRAINT company_flow_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id) ON DELETE CASCADE;
-
-ALTER TABLE ONLY public.company_reputation
-    ADD CONSTRAINT company_reputation_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.company_roles
     ADD CONSTRAINT company_roles_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id) ON DELETE CASCADE;

@@ -23,8 +23,8 @@ export async function fillEmails(db: pg.Client, emails: number, suppressions: nu
     select ${hashOf(`'listed' || n || '@example.com'`)}, case when n % 10 = 0 then 'COMPLAINT' else 'HARD_BOUNCE' end,
       now() - n * interval '1 second', case when n % 10 = 0 then null else now() + interval '90 days' end
     from generate_series(1, ${suppressions}) n`)
-  await db.query(`insert into company_statistics (company_id, hour, accepted, sent, delivered)
-    select ${companyOf('c')}, date_trunc('hour', now()) - h * interval '1 hour', 100, 100, 90
+  await db.query(`insert into statistics (company_id, step, at, accepted, sent, delivered)
+    select ${companyOf('c')}, 'hour', date_trunc('hour', now()) - h * interval '1 hour', 100, 100, 90
     from generate_series(1, ${COMPANIES}) c cross join generate_series(0, 719) h`)
   await db.query('update statistics_cursor set counted_until = now()')
   await db.query('vacuum analyze')

@@ -1,6 +1,6 @@
 import type { Kpi, Kpis, Stats } from '../contracts/kpis.ts'
-import { readStats } from '../db/companies/statistics.ts'
 import { readClock } from '../db/outbox/dead-letters.ts'
+import { readStats } from '../db/statistics.ts'
 import { type Command, reading, text } from './command.ts'
 import { requireCompany } from './company.ts'
 import { momentOf, rangeOf } from './moment.ts'

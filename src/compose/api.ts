@@ -3,17 +3,12 @@ import { keyVerifier } from '../accepting/verify-key.ts'
 import { type Config, suppressionPolicy } from '../config.ts'
 import { keyRing } from '../contracts/encryption.ts'
 import { takeTokens } from '../db/companies/rate-buckets.ts'
-import { addSendRequests } from '../db/companies/send-requests.ts'
 import { targetOf } from '../db/connection-url.ts'
-import { addCounts } from '../db/counters.ts'
-import type { Queryable } from '../db/query.ts'
+import { addSendRequests } from '../db/statistics.ts'
 import { type App, buildApp } from '../http/app.ts'
 import { CannotListen } from '../http/cannot-listen.ts'
 import { KeyRegistry } from '../http/key-registry.ts'
-import { RequestCounts } from '../http/request-counts.ts'
 import { Batcher } from '../runtime/batcher.ts'
-import { BufferedCounter } from '../runtime/counter.ts'
-import { periodically } from '../runtime/periodic-task.ts'
 import type { HtmlChecker } from '../sending/html-check.ts'
 import type { SmtpServer } from '../smtp/server.ts'
 import { makeEmailLog } from '../telemetry/email-log.ts'
@@ -21,6 +16,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { ProcessFigures } from '../telemetry/process/figures.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { makeAccept } from './accept.ts'
+import { bufferedCounter, bufferedCounts } from './buffered-counts.ts'
 import { composeDomains } from './domains.ts'
 import { composeProviderEvents } from './provider-events.ts'
 import { startSmtp } from './smtp.ts'
@@ -54,12 +50,15 @@ export async function startApi(parts: ApiParts): Promise<Api> {
   const { db, folder } = storage
   const events = composeProviderEvents(config, db, onEventsReceived, log)
   const keys = new KeyRegistry(db.pool)
-  const logins = bufferedCounts('admin_logins_refused', db.pool, log)
-  const smtpMessages = bufferedCounts('smtp_messages', db.pool, log)
-  const counts = new RequestCounts(batch => addSendRequests(db.pool, batch), log)
+  const logins = bufferedCounter('admin_logins_refused', db.pool, log)
+  const smtpMessages = bufferedCounter('smtp_messages', db.pool, log)
+  const requestCounts = bufferedCounts('email_send_requests', counts => addSendRequests(db.pool, counts), log)
   const emailLog = makeEmailLog(log, config.LOG_SAMPLE)
   const accept = makeAccept(config, db, html, onAccepted, {
-    countRequests: (...counted) => counts.count(...counted),
+    countRequests(companyId, requests, suppressed) {
+      requestCounts.count(`${companyId} false`, requests - suppressed)
+      requestCounts.count(`${companyId} true`, suppressed)
+    },
     onFlush: requests => figures.batch('accept', requests),
     log: emailLog,
     tracing,
@@ -109,7 +108,7 @@ export async function startApi(parts: ApiParts): Promise<Api> {
     await keys.close()
     await logins.close()
     await smtpMessages.close()
-    await counts.close()
+    await requestCounts.close()
     await events.close()
   }
   try {
@@ -136,26 +135,5 @@ async function listen(app: App, { HOST, PORT }: Config): Promise<string> {
     return await app.listen({ host: HOST, port: PORT })
   } catch (error) {
     throw new CannotListen('PORT', error as Error)
-  }
-}
-
-const FLUSH_COUNTS_MS = 2_000
-
-/** A counter of `/metrics` by label. Buffered, so that somebody who is refused again and again does not cause a write each time. */
-function bufferedCounts(name: string, db: Queryable, log: Logger) {
-  const counter = new BufferedCounter(counts =>
-    addCounts(
-      db,
-      counts.map(([label, value]) => ({ name, label, value })),
-    ),
-  )
-  const notWritten = (error: unknown) => log.debug({ err: error }, `Could not write the counts of ${name}; retrying`)
-  const stopFlushing = periodically(FLUSH_COUNTS_MS, () => counter.flush(), notWritten)
-  return {
-    count: (label: string) => counter.count(label),
-    async close() {
-      await stopFlushing()
-      await counter.flush().catch(notWritten)
-    },
   }
 }

@@ -3,15 +3,15 @@ import { rateOf } from '../contracts/reputation.ts'
 import { baseRate } from '../contracts/send-rate.ts'
 import { rateAfter } from '../contracts/slowdown.ts'
 import { type CompanyStandingRow, listStandings } from '../db/companies/reputation.ts'
-import { listCounters } from '../db/counters.ts'
+import { listCounters, MOST_COMPANIES } from '../db/counters.ts'
 import { readInbox } from '../db/feedback/provider-events.ts'
 import { readImbalance } from '../db/ledger/ledger.ts'
-import { listCompanyTotals, listFailingTemplates, listRequestTotals, readFairCursor } from '../db/metrics/companies.ts'
 import { listRecentDeadLetters, readDeadLetterAges } from '../db/metrics/dead-letters.ts'
 import { listHousekeeping } from '../db/metrics/housekeeping.ts'
-import { listWaitingQueues, readQueueFigures } from '../db/metrics/queue.ts'
+import { listWaitingQueues, readFairCursor, readQueueFigures } from '../db/metrics/queue.ts'
 import type { Database } from '../db/pool.ts'
 import { listProviders, type ProviderRow } from '../db/providers.ts'
+import { listFailingTemplates } from '../db/statistics.ts'
 import { countActive, readTotals } from '../db/suppression/stats.ts'
 import { readWebhookBacklog } from '../db/webhooks/deliveries.ts'
 import { cachedQuery } from '../runtime/cached-query.ts'
@@ -20,8 +20,6 @@ import type { ProcessFigures } from '../telemetry/process/figures.ts'
 import { DEAD_LETTER_AGES } from '../telemetry/system/dead-letters.ts'
 import type { ProviderFigures, RedisFigures, Standing, SystemSnapshot } from '../telemetry/system/snapshot.ts'
 
-/** Companies, and templates, that are shown one by one. A thousand series of each would be too many for Prometheus, and for a person. */
-const MOST_COMPANIES = 200
 const MOST_TEMPLATES = 100
 /** Counting a million entries takes about 100 ms, too long for every scrape. */
 const SIZE_CACHE_MS = 30_000
@@ -47,43 +45,36 @@ async function readSystem(
   countSuppressions: () => Promise<Record<string, number>>,
   readRedis: () => Promise<RedisFigures | null>,
 ): Promise<SystemSnapshot> {
-  const [counters, queue, deadLetters, providers, companies, fairness, queues, standings, templates] =
-    await Promise.all([
-      listCounters(pool),
-      readQueueFigures(pool),
-      readDeadLetters(pool),
-      listProviders(pool, config.EMAIL_PROVIDER),
-      listCompanyTotals(pool, MOST_COMPANIES),
-      readFairCursor(pool),
-      listWaitingQueues(pool, MOST_COMPANIES),
-      listStandings(pool),
-      listFailingTemplates(pool, MOST_TEMPLATES),
-    ])
-  const [sendRequests, suppressionSize, suppressions, inbox, webhooks, ledger, housekeeping, redis] = await Promise.all(
-    [
-      listRequestTotals(pool, MOST_COMPANIES),
-      countSuppressions(),
-      readTotals(pool),
-      readInbox(pool),
-      readWebhookBacklog(pool),
-      readImbalance(pool),
-      listHousekeeping(pool),
-      readRedis(),
-    ],
-  )
+  const [counters, queue, deadLetters, providers, fairness, queues, standings, templates] = await Promise.all([
+    listCounters(pool),
+    readQueueFigures(pool),
+    readDeadLetters(pool),
+    listProviders(pool, config.EMAIL_PROVIDER),
+    readFairCursor(pool),
+    listWaitingQueues(pool, MOST_COMPANIES),
+    listStandings(pool),
+    listFailingTemplates(pool, MOST_TEMPLATES),
+  ])
+  const [suppressionSize, suppressions, inbox, webhooks, ledger, housekeeping, redis] = await Promise.all([
+    countSuppressions(),
+    readTotals(pool),
+    readInbox(pool),
+    readWebhookBacklog(pool),
+    readImbalance(pool),
+    listHousekeeping(pool),
+    readRedis(),
+  ])
   const waiting = queues.toSorted((a, b) => (b.oldestWaitingSeconds ?? 0) - (a.oldestWaitingSeconds ?? 0))
   return {
     counters,
     queue: { ...queue, oldestWaitingSeconds: waiting.find(one => !one.paused)?.oldestWaitingSeconds ?? null },
     deadLetters,
     providers: providers.map(row => providerFigures(row, config, clock.now().getTime())),
-    companies,
     fairness,
     companiesWaiting: waiting[0]?.companies ?? 0,
     waitingCompanies: waiting,
     standings: standingsToShow(standings),
     templates,
-    sendRequests,
     suppressionSize,
     suppressions,
     inbox,

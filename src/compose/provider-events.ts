@@ -1,6 +1,5 @@
 import type { Logger } from 'pino'
 import { type Config, silenceAwsSdkWarning } from '../config.ts'
-import { addCounts } from '../db/counters.ts'
 import { type IncomingEvent, storeProviderEvents } from '../db/feedback/provider-events.ts'
 import { listTopics } from '../db/feedback/sns-topics.ts'
 import type { Database } from '../db/pool.ts'
@@ -10,13 +9,11 @@ import { regionOfArn } from '../http/sns.ts'
 import { certificateSource, fetchedCertificates, pinnedCertificates } from '../http/sns-certificates.ts'
 import { Batcher } from '../runtime/batcher.ts'
 import { cachedQuery } from '../runtime/cached-query.ts'
-import { BufferedCounter } from '../runtime/counter.ts'
-import { periodically } from '../runtime/periodic-task.ts'
+import { bufferedCounter } from './buffered-counts.ts'
 
 /** Many events share one commit; each 16 KB of payload counts as one more. */
 const INBOX_BATCH = { maxItems: 256, concurrency: 2, maxWeight: 1024 }
 const WEIGHT_CHARS = 16 * 1024
-const FLUSH_COUNTS_MS = 2_000
 /** How long a topic may stay unknown after `ses setup` has recorded it: Amazon SNS sends its confirmation within a second. */
 const TOPICS_MS = 100
 
@@ -29,15 +26,7 @@ export function composeProviderEvents(
   onReported: () => void,
   log: Logger,
 ): ProviderEvents {
-  const refusals = new BufferedCounter(counts =>
-    addCounts(
-      db.pool,
-      counts.map(([label, value]) => ({ name: 'provider_events_refused', label, value })),
-    ),
-  )
-  const notWritten = (error: unknown) =>
-    log.debug({ err: error }, 'Could not write the counts of refused provider events; trying again')
-  const stopFlushing = periodically(FLUSH_COUNTS_MS, () => refusals.flush(), notWritten)
+  const refusals = bufferedCounter('provider_events_refused', db.pool, log)
   const inbox = new Batcher<IncomingEvent, boolean>({
     ...INBOX_BATCH,
     flush: batch => writeBatchOrSingly(batch, some => storeProviderEvents(db.short, some)),
@@ -51,10 +40,7 @@ export function composeProviderEvents(
       sns: snsParts(config, db),
       resendSecrets: config.RESEND_WEBHOOK_SECRET ?? [],
     },
-    async close() {
-      await stopFlushing()
-      await refusals.flush().catch(notWritten)
-    },
+    close: () => refusals.close(),
   }
 }
 

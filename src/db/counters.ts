@@ -26,11 +26,26 @@ export async function addCounts(db: Queryable, counts: Counter[]): Promise<void>
 
 export type Counter = { name: string; label: string; value: number }
 
+/** Their labels begin with the id of a company, and so there are as many as companies. */
+const BY_COMPANY = ['tenant_jobs_processed', 'dlq_by_company', 'email_send_requests']
+const UUID_LENGTH = 36
+
+/** Companies that /metrics shows one by one. A thousand series of each figure would be too many for Prometheus, and for a person. */
+export const MOST_COMPANIES = 200
+
+/** Of the counters by company, those of the companies with the highest counts, and all others together as `other`. */
 export async function listCounters(db: Queryable): Promise<Counter[]> {
   return run<Counter>(
     db,
     'list-counters',
-    `select name, label, value::float8 as value from counters order by name, label`,
-    [],
+    `select name, label, value::float8 as value from counters where not name = any($1)
+     union all
+     select name, case when place <= $2 then company else 'other' end || rest, sum(value)::float8 from (
+       select name, company, rest, value, dense_rank() over (partition by name order by of_company desc, company) as place from (
+         select name, left(label, $3) as company, substr(label, $3 + 1) as rest, value,
+           sum(value) over (partition by name, left(label, $3)) as of_company
+         from counters where name = any($1)) sums) ranked
+     group by 1, 2 order by 1, 2`,
+    [BY_COMPANY, MOST_COMPANIES, UUID_LENGTH],
   )
 }

@@ -23,10 +23,11 @@ export async function putDemoHistory(db: Queryable, history: DemoHistory): Promi
     db,
     'put-demo-statistics',
     // floor(… + random()): small companies have a complaint now and then, too.
-    `insert into company_statistics (company_id, hour, requests, suppressed, accepted, sent, delivered, bounced, complained, rejected, failed,
-       expired, finally_delivered, finally_failed, recovered, not_recovered, delivery_seconds)
-     select $1, hour, n + n / 150, n / 150, n, sent, sent - bounced - unreported, bounced, complained, rejected, failed,
-       0, sent - bounced, bounced + rejected + failed, n / 100, failed / 2, (sent - bounced) * (0.8 + random())
+    `insert into statistics (company_id, step, at, requests, suppressed, accepted, sent, delivered, bounced, complained, rejected, failed,
+       expired, finally_delivered, finally_failed, recovered, not_recovered, delivery_seconds, reputation_sent, reputation_bounced, reputation_complained)
+     -- A third of the bounces is permanent; only those count for the reputation.
+     select $1, 'hour', hour, n + n / 150, n / 150, n, sent, sent - bounced - unreported, bounced, complained, rejected, failed,
+       0, sent - bounced, bounced + rejected + failed, n / 100, failed / 2, (sent - bounced) * (0.8 + random()), sent, bounced / 3, complained
      from (
        select hour, n, rejected, failed, n - rejected - failed as sent, floor((n - rejected - failed) * 0.01 + random())::int as unreported,
          floor((n - rejected - failed) * $4::float8 * (0.8 + random() * 0.4) + random())::int as bounced,
@@ -46,35 +47,28 @@ export async function putDemoHistory(db: Queryable, history: DemoHistory): Promi
   await run(
     db,
     'put-demo-minutes',
-    `insert into minute_statistics (company_id, minute, ${COUNTED.join(', ')})
-     select company_id, hour + part * interval '1 minute', ${COUNTED.map(name => partOf(name, 60)).join(', ')}
-     from company_statistics cross join generate_series(0, 59) as part
-     where company_id = $1 and hour = date_trunc('hour', now()) - interval '1 hour' on conflict do nothing`,
+    `insert into statistics (company_id, step, at, ${COUNTED.join(', ')})
+     select company_id, 'minute', at + part * interval '1 minute', ${COUNTED.map(name => partOf(name, 60)).join(', ')}
+     from statistics cross join generate_series(0, 59) as part
+     where company_id = $1 and template_type = '' and step = 'hour' and at = date_trunc('hour', now()) - interval '1 hour' on conflict do nothing`,
     [companyId],
   )
   await run(
     db,
     'put-demo-template-statistics',
-    `insert into template_statistics (company_id, type, hour, accepted, sent, failed, retries)
-     select company_id, types[part + 1], hour, ${['accepted', 'sent', 'failed', 'recovered'].map(name => partOf(name, 'of')).join(', ')}
-     from company_statistics cross join (select $2::text[] as types, cardinality($2::text[]) as of) given cross join generate_series(0, of - 1) as part
-     where company_id = $1 on conflict do nothing`,
+    `insert into statistics (company_id, template_type, step, at, accepted, sent, dead_letters, retries)
+     select company_id, types[part + 1], 'hour', at, ${['accepted', 'sent', 'failed', 'recovered'].map(name => partOf(name, 'of')).join(', ')}
+     from statistics cross join (select $2::text[] as types, cardinality($2::text[]) as of) given cross join generate_series(0, of - 1) as part
+     where company_id = $1 and template_type = '' and step = 'hour' on conflict do nothing`,
     [companyId, types],
   )
   await run(
     db,
-    'put-demo-reputation',
-    // A third of the bounces is permanent; only those count here.
-    `insert into company_reputation (company_id, hour, sent, bounced, complained)
-     select company_id, hour, sent, bounced / 3, complained from company_statistics
-     where company_id = $1 and hour > now() - interval '24 hours' on conflict do nothing`,
-    [companyId],
-  )
-  await run(
-    db,
     'put-demo-requests',
-    `insert into send_requests_total (company_id, requests, suppressed)
-     select company_id, sum(requests), sum(suppressed) from company_statistics where company_id = $1 group by 1 on conflict do nothing`,
+    `insert into counters (name, label, value)
+     select 'email_send_requests', $1 || t.label, t.value
+     from (select sum(requests) as requests, sum(suppressed) as suppressed from statistics where company_id = $1::uuid and template_type = '' and step = 'hour') s
+     cross join lateral (values (' false', requests - suppressed), (' true', suppressed)) as t(label, value) on conflict do nothing`,
     [companyId],
   )
 }

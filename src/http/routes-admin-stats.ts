@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { rangeEndSchema } from '../contracts/instant.ts'
 import { statsSchema } from '../contracts/kpis.ts'
-import { readStats } from '../db/companies/statistics.ts'
+import { readStats } from '../db/statistics.ts'
 import { companyQuery, queriedCompany } from './admin-company.ts'
 import type { App } from './app.ts'
 import { problemAnswers } from './openapi.ts'

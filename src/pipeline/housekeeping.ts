@@ -2,8 +2,6 @@ import type pg from 'pg'
 import type { Logger } from 'pino'
 import { carryOutBulkActions } from '../bulk/carry-out.ts'
 import { trimCaptured } from '../db/capture-inbox.ts'
-import { purgeReputation } from '../db/companies/reputation.ts'
-import { rollUpStatistics } from '../db/companies/statistics.ts'
 import { purgeProviderEvents } from '../db/feedback/provider-events.ts'
 import { ping } from '../db/health.ts'
 import { countLedger } from '../db/ledger/count.ts'
@@ -17,6 +15,7 @@ import { ensurePartitions } from '../db/outbox/partitions.ts'
 import type { Queryable } from '../db/query.ts'
 import { purgeAudit } from '../db/retention/audit.ts'
 import { type DayRetention, dropOldDays } from '../db/retention/drop-days.ts'
+import { rollUpStatistics } from '../db/statistics.ts'
 import { expireSuppressions } from '../db/suppression/ends.ts'
 import { failUndeliverable, purgeOldDeliveries } from '../db/webhooks/deliveries.ts'
 import { CHECK_DOMAINS_EVERY_MS, checkPendingDomains } from '../domains/check-pending.ts'
@@ -73,7 +72,6 @@ const TASKS: Task[] = [
   { name: 'count-ledger', everyMs: LEDGER_EVERY_MS, run: countAndReport },
   { name: 'drop-old-days', everyMs: 600_000, run: dropDays },
   { name: 'purge-audit', everyMs: 3_600_000, run: olderThan('audit', purgeAudit) },
-  { name: 'purge-reputation', everyMs: 3_600_000, run: purgeReputation },
   { name: 'fail-undeliverable-webhooks', everyMs: 2_000, run: db => failUndeliverable(db) },
   { name: 'purge-old-webhooks', everyMs: 60_000, run: olderThan('webhooks', purgeOldDeliveries) },
   { name: 'tell-of-dead-letters', everyMs: 60_000, run: (_db, { pool }, log) => tellOfDeadLetters(pool, log) },

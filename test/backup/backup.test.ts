@@ -170,7 +170,7 @@ test.each([
   ['- | head -c 10 >/dev/null', 'to a reader that goes away'],
 ])('a backup to %s ends at once and leaves no transaction open: %s', async target => {
   await gateway.db.pool.query(
-    `insert into company_statistics (company_id, hour, sent) select $1, h, 1
+    `insert into statistics (company_id, step, at, sent) select $1, 'hour', h, 1
      from generate_series(now() - interval '40000 hours', now(), interval '1 hour') h on conflict do nothing`,
     [company.companyId],
   )

@@ -113,8 +113,8 @@ test('a company that was warned shows why, and nothing of a hostile name runs', 
     `with warned as (
        insert into companies (company_id, name, warned_at, warn_reason) values (gen_random_uuid(), $1, now(), 'Bounces: 6.0 % of 500')
        returning company_id)
-     insert into company_reputation (company_id, hour, sent, bounced, complained)
-     select company_id, date_trunc('hour', now()), 500, 30, 0 from warned`,
+     insert into statistics (company_id, step, at, reputation_sent, reputation_bounced)
+     select company_id, 'hour', date_trunc('hour', now()), 500, 30 from warned`,
     [name],
   )
   const { page, requests, complaints } = await ui.openView('/companies', { theme: 'dark', width: 390 })

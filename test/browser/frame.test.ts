@@ -35,8 +35,8 @@ afterAll(async () => {
 async function fillStatistics(companyId: string): Promise<void> {
   const { pool } = gateway.db
   await pool.query(
-    `insert into company_statistics (company_id, hour, accepted, sent, delivered, bounced, complained, failed)
-     values ($1, date_trunc('hour', now()), 1210, 1200, 1150, 40, 2, 10)`,
+    `insert into statistics (company_id, step, at, accepted, sent, delivered, bounced, complained, failed)
+     values ($1, 'hour', date_trunc('hour', now()), 1210, 1200, 1150, 40, 2, 10)`,
     [companyId],
   )
   await pool.query(

@@ -270,7 +270,7 @@ describe("what a recipient's own server writes into its bounces", () => {
   }
   const bounced = async () => {
     const { rows } = await db.pool.query<{ bounced: number }>(
-      'select coalesce(sum(bounced), 0)::int as bounced from company_reputation where company_id = $1',
+      'select coalesce(sum(reputation_bounced), 0)::int as bounced from statistics where company_id = $1',
       [companyId],
     )
     return rows[0]!.bounced

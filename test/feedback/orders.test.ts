@@ -145,7 +145,7 @@ test('all orders of Send, Delivery, Bounce and Complaint, three times each, some
   )
   expect(inbox.rows).toEqual([{ state: 'processed', count: cases.length * KINDS.length * 2, kept: 0 }])
   const figures = await db.pool.query(
-    'select sum(sent)::int as sent, sum(bounced)::int as bounced, sum(complained)::int as complained from company_reputation',
+    `select sum(reputation_sent)::int as sent, sum(reputation_bounced)::int as bounced, sum(reputation_complained)::int as complained from statistics`,
   )
   // The worker counts what it settles itself, which this test leaves out; the others were resolved by an event.
   const sent = cases.filter(one => one.sentAfter > 0).length

@@ -139,10 +139,9 @@ describe('the limits', () => {
     await judge()
     await count(company, { sent: 200 })
     await hourLater(company)
-    await gateway.db.pool.query(
-      `update company_reputation set hour = hour - interval '25 hours' where company_id = $1`,
-      [company.companyId],
-    )
+    await gateway.db.pool.query(`update statistics set at = at - interval '25 hours' where company_id = $1`, [
+      company.companyId,
+    ])
     await judge()
     expect(await standing(company)).toMatchObject({ state: 'active', sent: 0, bounceRate: 0 })
     expect(await audit(company)).toEqual([

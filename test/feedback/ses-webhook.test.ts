@@ -48,7 +48,7 @@ const stored = async () =>
 async function fingerprint(): Promise<string> {
   const tables =
     `provider_events email_outbox email_events email_recipients email_ready suppression_list suppression_audit_log
-    companies company_reputation audit_log dead_letters unknown_sends webhook_deliveries`.split(/\s+/)
+    companies statistics audit_log dead_letters unknown_sends webhook_deliveries`.split(/\s+/)
   const parts = tables.map(table => `(select coalesce(json_agg(t order by t::text)::text, '') from ${table} t)`)
   const { rows } = await eventsApi.db.pool.query(`select concat_ws('|', ${parts.join(', ')}) as all`)
   return createHash('sha256').update(rows[0].all).digest('hex')

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { rollUpStatistics } from '../../src/db/companies/statistics.ts'
 import type { Database } from '../../src/db/pool.ts'
+import { rollUpStatistics } from '../../src/db/statistics.ts'
 import { emptyOutbox } from '../support/empty-outbox.ts'
 import { accept, draft, workOff } from '../support/outbox.ts'
 
@@ -14,7 +14,8 @@ emptyOutbox(outbox => {
 const statistics = async () =>
   (
     await db.pool.query(
-      `select sum(accepted)::int as accepted, sum(sent)::int as sent from company_statistics where company_id = $1`,
+      `select sum(accepted)::int as accepted, sum(sent)::int as sent from statistics
+       where company_id = $1 and template_type = '' and step = 'hour'`,
       [companyId],
     )
   ).rows[0]

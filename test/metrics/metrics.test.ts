@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { rollUpStatistics } from '../../src/db/companies/statistics.ts'
 import { readHealth } from '../../src/db/health.ts'
+import { rollUpStatistics } from '../../src/db/statistics.ts'
 import { tellOfDeadLetters } from '../../src/feedback/tell-dead-letters.ts'
 import { makeLog } from '../../src/telemetry/log.ts'
 import { call, startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
@@ -59,7 +59,7 @@ describe('/metrics of a gateway with some traffic', () => {
     await gateway.db.pool.query(
       `insert into housekeeping_runs values ('expire-waiting-emails', 60) on conflict do nothing`,
     )
-    // Requests are counted in memory and written every two seconds.
+    // Requests are counted in memory and written every second.
     const parts = ['housekeeping_interval_seconds{', `email_send_requests_total{company_id="${company.companyId}"`]
     const answer = await until(scrape, ({ text }) => parts.every(part => text.includes(part)))
     text = answer.text
@@ -161,9 +161,12 @@ test('what waits of a company is counted, and how long', async () => {
 
 test('companies beyond the two hundred first are one: other', async () => {
   const { pool } = gateway.db
-  await pool.query(`insert into company_totals select gen_random_uuid(), 1000 + n, n from generate_series(1, 250) n`)
   await pool.query(
-    `insert into send_requests_total select gen_random_uuid(), 1000 + n, 1 from generate_series(1, 250) n`,
+    `insert into counters select 'tenant_jobs_processed', gen_random_uuid(), 1000 + n from generate_series(1, 250) n`,
+  )
+  await pool.query(
+    `insert into counters select 'email_send_requests', id || suppressed, 1000 + n
+     from (select gen_random_uuid() as id, n from generate_series(1, 250) n) companies, unnest(array[' false', ' true']) as suppressed`,
   )
   const { text } = await until(scrape, ({ text }) => text.includes('tenant_jobs_processed_total{company_id="other"}'))
   const series = (name: string) => text.split('\n').filter(line => line.startsWith(`${name}{`))
@@ -172,8 +175,9 @@ test('companies beyond the two hundred first are one: other', async () => {
   const others = 250 - 200
   const sumOfOthers = others * 1000 + (others * (others + 1)) / 2
   expect(seriesValue(text, 'tenant_jobs_processed_total{company_id="other"}')).toBeGreaterThanOrEqual(sumOfOthers)
-  await pool.query(`delete from company_totals where processed > 1000`)
-  await pool.query(`delete from send_requests_total where requests > 1000`)
+  await pool.query(
+    `delete from counters where name in ('tenant_jobs_processed', 'email_send_requests') and value > 1000`,
+  )
 })
 
 describe('a company with more than 50 dead letters within an hour', () => {

@@ -122,10 +122,11 @@ export async function accept(db: Queryable, drafts: Draft[]): Promise<string[]> 
 }
 
 const OUTBOX_TABLES = `email_ready email_scheduled leases email_events email_recipients email_content email_outbox dead_letters
-  unknown_sends counters company_flow capture_inbox provider_events company_reputation`
+  unknown_sends counters company_flow capture_inbox provider_events`
 /** Empties the outbox and what hangs on it; companies stay. To truncate that many partitions would take a quarter of a second. */
 export const EMPTY_OUTBOX = OUTBOX_TABLES.split(/\s+/)
   .map(table => `delete from ${table}`)
+  .concat('update statistics set reputation_sent = 0, reputation_bounced = 0, reputation_complained = 0')
   .join(';')
 
 export type Lease = { leaseId: string; claimed: Claimed[] }

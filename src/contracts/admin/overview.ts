@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { EMAIL_STATUSES } from '../states.ts'
 
-/** `hours`: from company_statistics; `minutes`: from minute_statistics, which holds two hours. */
+/** `step`: of the statistics; minutes are kept for two hours. */
 export const OVERVIEW_RANGES = {
-  '1h': { seconds: 3_600, bucketSeconds: 60, from: 'minutes' },
-  '24h': { seconds: 86_400, bucketSeconds: 3_600, from: 'hours' },
-  '7d': { seconds: 7 * 86_400, bucketSeconds: 6 * 3_600, from: 'hours' },
-  '30d': { seconds: 30 * 86_400, bucketSeconds: 86_400, from: 'hours' },
+  '1h': { seconds: 3_600, bucketSeconds: 60, step: 'minute' },
+  '24h': { seconds: 86_400, bucketSeconds: 3_600, step: 'hour' },
+  '7d': { seconds: 7 * 86_400, bucketSeconds: 6 * 3_600, step: 'hour' },
+  '30d': { seconds: 30 * 86_400, bucketSeconds: 86_400, step: 'hour' },
 } as const
 export type OverviewRange = keyof typeof OVERVIEW_RANGES
 export const OVERVIEW_RANGE_NAMES = Object.keys(OVERVIEW_RANGES) as [OverviewRange, ...OverviewRange[]]

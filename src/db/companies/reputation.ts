@@ -9,15 +9,21 @@ export async function addToReputation(db: Queryable, counts: ReputationCount[]):
   await run(
     db,
     'add-to-reputation',
-    `insert into company_reputation as r (company_id, hour, sent, bounced, complained)
-     select c.company_id, date_trunc('hour', now()), sum(coalesce(x.sent, 0)), sum(coalesce(x.bounced, 0)), sum(coalesce(x.complained, 0))
+    `insert into statistics as s (company_id, step, at, reputation_sent, reputation_bounced, reputation_complained)
+     select c.company_id, 'hour', date_trunc('hour', now()), sum(coalesce(x.sent, 0)), sum(coalesce(x.bounced, 0)), sum(coalesce(x.complained, 0))
      from json_to_recordset($1::json) as x("companyId" uuid, sent bigint, bounced bigint, complained bigint)
      join companies c on c.company_id = x."companyId" group by c.company_id order by c.company_id
-     on conflict (company_id, hour) do update
-       set sent = r.sent + excluded.sent, bounced = r.bounced + excluded.bounced, complained = r.complained + excluded.complained`,
+     on conflict (company_id, template_type, step, at) do update
+       set reputation_sent = s.reputation_sent + excluded.reputation_sent, reputation_bounced = s.reputation_bounced + excluded.reputation_bounced,
+         reputation_complained = s.reputation_complained + excluded.reputation_complained`,
     [JSON.stringify(counts)],
   )
 }
+
+/** What each company sent within the window, and what came of it: `company_id, sent, bounced, complained`. */
+const FIGURES = `select company_id, sum(reputation_sent)::float8 as sent, sum(reputation_bounced)::float8 as bounced,
+    sum(reputation_complained)::float8 as complained
+  from statistics where template_type = '' and step = 'hour' and at > now() - $1 * interval '1 hour' group by company_id`
 
 export type CompanyFigures = {
   companyId: string
@@ -34,10 +40,7 @@ export async function lockCompaniesToReview(tx: Queryable): Promise<CompanyFigur
   return run<CompanyFigures>(
     tx,
     'lock-companies-to-review',
-    `with figures as materialized (
-       select company_id, sum(sent)::float8 as sent, sum(bounced)::float8 as bounced, sum(complained)::float8 as complained
-       from company_reputation where hour > now() - $1 * interval '1 hour' group by company_id
-     )
+    `with figures as materialized (${FIGURES})
      select c.company_id as "companyId", c.name, coalesce(f.sent, 0) as sent, coalesce(f.bounced, 0) as bounced,
        coalesce(f.complained, 0) as complained, c.paused_at is not null as paused,
        (extract(epoch from now() - c.warned_at) / 60)::float8 as "warnedMinutes"
@@ -66,22 +69,21 @@ export async function endWarning(tx: Queryable, companyId: string): Promise<void
   )
 }
 
-/** The figures restart at zero. */
+/** The figures restart at zero. Rows are locked in the order of the roll-up, which adds to several of a company, too. */
 export async function resetReputation(tx: Queryable, companyId: string): Promise<void> {
   await run(
     tx,
     'reset-reputation',
-    `with deleted as (delete from company_reputation where company_id = $1)
+    `with counted as materialized (
+       select at from statistics where company_id = $1 and template_type = '' and step = 'hour' and at > now() - $2 * interval '1 hour'
+       order by at for update
+     ), reset as (
+       update statistics s set reputation_sent = 0, reputation_bounced = 0, reputation_complained = 0 from counted
+       where s.company_id = $1 and s.template_type = '' and s.step = 'hour' and s.at = counted.at
+     )
      update companies set reputation_since = now(), warned_at = null, warn_reason = null where company_id = $1`,
-    [companyId],
+    [companyId, REPUTATION_LIMITS.windowHours],
   )
-}
-
-/** In one statement, because there is only one row per company and hour. */
-export async function purgeReputation(db: Queryable): Promise<void> {
-  await run(db, 'purge-reputation', `delete from company_reputation where hour < now() - 2 * $1 * interval '1 hour'`, [
-    REPUTATION_LIMITS.windowHours,
-  ])
 }
 
 export type CompanyStandingRow = {
@@ -109,9 +111,7 @@ export async function listStandings(db: Queryable): Promise<CompanyStandingRow[]
        coalesce(f.complained, 0) as complained, ${iso('c.warned_at')} as "warnedAt", c.warn_reason as "warnReason",
        ${iso('c.paused_at')} as "pausedAt", c.pause_reason as "pauseReason", c.paused_by as "pausedBy", ${iso('c.created_at')} as "createdAt",
        c.is_default as "isDefault", c.weight, c.rate_per_second as "ratePerSecond"
-     from companies c left join (
-       select company_id, sum(sent)::float8 as sent, sum(bounced)::float8 as bounced, sum(complained)::float8 as complained
-       from company_reputation where hour > now() - $1 * interval '1 hour' group by company_id) f using (company_id)
+     from companies c left join (${FIGURES}) f using (company_id)
      order by c.name`,
     [REPUTATION_LIMITS.windowHours],
   )

@@ -59,3 +59,16 @@ export async function listWaitingQueues(db: Queryable, most: number): Promise<Wa
     [most],
   )
 }
+
+export type LastServed = { companyId: string; consecutive: number }
+
+/** The company that the claim served last, and how many of its e-mails in a row. */
+export async function readFairCursor(db: Queryable): Promise<LastServed | null> {
+  const [row] = await run<LastServed>(
+    db,
+    'read-fair-cursor',
+    `select company_id as "companyId", run as consecutive from fair_cursor where run > 0`,
+    [],
+  )
+  return row ?? null
+}

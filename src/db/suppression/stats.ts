@@ -1,7 +1,7 @@
 import { SUPPRESSION_REASONS, type SuppressionReason } from '../../contracts/suppression/rules.ts'
 import type { SuppressionStats } from '../../contracts/suppression/view.ts'
-import { countLastDay } from '../companies/send-requests.ts'
 import { type Queryable, run } from '../query.ts'
+import { countLastDay } from '../statistics.ts'
 import { isActive, TODAY } from './list.ts'
 
 export type ActiveCounts = Record<SuppressionReason, number>

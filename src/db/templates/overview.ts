@@ -1,5 +1,6 @@
 import type { TemplateView } from '../../contracts/templates/view.ts'
 import { type Queryable, runUnprepared } from '../query.ts'
+import { TEMPLATE_FAILED } from '../statistics.ts'
 import { TEMPLATE_COLUMNS } from './templates.ts'
 
 export type TemplateOverview = TemplateView & {
@@ -36,9 +37,9 @@ export async function listTemplateOverviews(db: Queryable, filter: TemplateFilte
      select ${TEMPLATE_COLUMNS}, t.company_id as "companyId", t.company_name as "companyName",
        case when coalesce(t.company_id, $1) is not null then (
          select json_build_object('accepted', coalesce(sum(s.accepted), 0), 'sent', coalesce(sum(s.sent), 0),
-           'failed', coalesce(sum(s.failed), 0), 'retries', coalesce(sum(s.retries), 0))
-         from template_statistics s where s.company_id = coalesce(t.company_id, $1) and s.type = t.type
-           and s.hour > now() - $6 * interval '1 day') end as figures
+           'failed', coalesce(sum(${TEMPLATE_FAILED}), 0), 'retries', coalesce(sum(s.retries), 0))
+         from statistics s where s.company_id = coalesce(t.company_id, $1) and s.template_type = t.type and s.step = 'hour'
+           and s.at > now() - $6 * interval '1 day') end as figures
      from page t order by t.type, t.template_id`,
     [companyId, text, after?.type ?? null, after?.id ?? null, limit, sinceDays],
   )

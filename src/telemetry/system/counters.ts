@@ -48,6 +48,21 @@ const COUNTERS: readonly Counted[] = [
     labels: ['code'],
     help: 'Live e-mails that became dead letters, by error code, up to a minute ago',
   },
+  {
+    name: 'dlq_by_company',
+    labels: ['company_id'],
+    help: 'Live e-mails that became dead letters, by company, up to a minute ago',
+  },
+  {
+    name: 'tenant_jobs_processed',
+    labels: ['company_id'],
+    help: 'Attempts of live e-mails that were settled, by company, up to a minute ago',
+  },
+  {
+    name: 'email_send_requests',
+    labels: ['company_id', 'suppressed'],
+    help: 'E-mails that were requested, and whether the suppression list stopped them',
+  },
   { name: 'unknown_sends', labels: ['reason'], help: 'Sends whose outcome was unknown, by reason' },
   { name: 'unknown_resolved', labels: ['by'], help: 'Unknown outcomes that were resolved, by evidence or policy' },
   {

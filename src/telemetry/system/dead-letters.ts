@@ -26,14 +26,4 @@ export const DEAD_LETTER_METRICS: SystemMetric[] = [
   labelled('gauge', 'dlq_last_hour', ['company_id'], 'Dead letters of the last hour, by company', ({ deadLetters }) =>
     deadLetters.lastHour.map(({ companyId, entries }) => [{ company_id: companyId }, entries]),
   ),
-  labelled(
-    'counter',
-    'dlq_by_company_total',
-    ['company_id'],
-    'Live e-mails that became dead letters, by company, up to a minute ago',
-    ({ companies }) =>
-      companies
-        .filter(one => one.deadLetters > 0)
-        .map(({ companyId, deadLetters }) => [{ company_id: companyId }, deadLetters]),
-  ),
 ]

@@ -61,17 +61,6 @@ const OUTSIDE_METRICS: SystemMetric[] = [
 /** The names are part of the published contract. */
 const SUPPRESSION_METRICS: SystemMetric[] = [
   labelled(
-    'counter',
-    'email_send_requests_total',
-    ['company_id', 'suppressed'],
-    'E-mails that were requested, and whether the suppression list stopped them',
-    ({ sendRequests }) =>
-      sendRequests.flatMap(({ companyId, requests, suppressed }) => [
-        [{ company_id: companyId, suppressed: 'false' }, requests - suppressed],
-        [{ company_id: companyId, suppressed: 'true' }, suppressed],
-      ]),
-  ),
-  labelled(
     'gauge',
     'suppression_list_size',
     ['reason'],
@@ -129,13 +118,6 @@ const standing = (name: string, help: string, value: (one: Standing) => number) 
 
 /** Fairness between companies, and their reputation. */
 const COMPANY_METRICS: SystemMetric[] = [
-  labelled(
-    'counter',
-    'tenant_jobs_processed_total',
-    ['company_id'],
-    'Attempts of live e-mails that were settled, by company, up to a minute ago',
-    ({ companies }) => companies.map(({ companyId, processed }) => [{ company_id: companyId }, processed]),
-  ),
   labelled(
     'gauge',
     'tenant_emails_ready',

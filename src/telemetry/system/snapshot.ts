@@ -11,14 +11,12 @@ export type SystemSnapshot = {
   }
   deadLetters: DeadLetterFigures
   providers: ProviderFigures[]
-  companies: CompanyFigures[]
   fairness: { companyId: string; consecutive: number } | null
   companiesWaiting: number
   /** Those that have waited longest. */
   waitingCompanies: WaitingCompany[]
   standings: Standing[]
   templates: { companyId: string; template: string; sent: number; failed: number }[]
-  sendRequests: { companyId: string; requests: number; suppressed: number }[]
   suppressionSize: Record<string, number>
   suppressions: { reason: string; added: number; removed: number; expired: number }[]
   inbox: { waiting: number; oldestSeconds: number | null }
@@ -47,7 +45,6 @@ export type ProviderFigures = {
   limit: number | null
 }
 
-type CompanyFigures = { companyId: string; processed: number; deadLetters: number }
 type WaitingCompany = { companyId: string; ready: number; oldestWaitingSeconds: number | null; paused: boolean }
 export type Standing = {
   companyId: string
