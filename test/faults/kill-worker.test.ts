@@ -41,8 +41,7 @@ describe.concurrent(`a worker killed with SIGKILL ${KILLS} times under a load of
       expect(figures.unknown, 'kills that hit nothing under way prove nothing').toBeGreaterThan(0)
       report({
         done: `${KILLS} kills of one of two workers at random moments, ${deployment.accepted.size} e-mails`,
-        checked:
-          'the promise',
+        checked: 'the promise',
         figures: {
           ...figures,
           'held to the end': held,

@@ -54,8 +54,7 @@ describe.concurrent(`Postgres killed with SIGKILL ${KILLS} times under load`, ()
       }
       report({
         done: `${KILLS} kills of the postmaster and its children, ${deployment.accepted.size} e-mails`,
-        checked:
-          '503 as problem+json meanwhile; every 202 ends; no duplicate and no UNKNOWN',
+        checked: '503 as problem+json meanwhile; every 202 ends; no duplicate and no UNKNOWN',
         figures: {
           ...figures,
           'answers 503': deployment.refused.length,
