@@ -17,7 +17,7 @@ const WHY = `With Redis the target cannot be reached on two cores that carry eve
 
 type Installation = { url: string; apiKey: string; db: pg.Pool; stop(): Promise<void> }
 
-/** The README's section on scaling, against what `npm start` gives: from the first request until all e-mails are sent. */
+/** The section "Several processes" of docs/installing.md, against what `npm start` gives: from the first request until all e-mails are sent. */
 export async function benchScaling(): Promise<void> {
   const redis = await startRedis()
   const [first, second] = [await startStockPostgres(), await startStockPostgres()]

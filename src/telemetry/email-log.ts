@@ -53,7 +53,7 @@ export type LoggedEmail = {
 
 /** What happened, as far as the line knows it. */
 export type EmailLineFields = {
-  /** An event or status of the e-mail, in the words of docs/sending.md. Absent where somebody else has decided it. */
+  /** An event or status of the e-mail, in the words of docs/concepts.md. Absent where somebody else has decided it. */
   state?: string
   attempt?: number
   maxAttempts?: number

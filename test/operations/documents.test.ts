@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
@@ -87,7 +87,7 @@ describe('links', () => {
   })
 })
 
-describe('the commands of the README', { timeout: 120_000 }, () => {
+describe('the commands of the README and of the pages that it leads to', { timeout: 120_000 }, () => {
   const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
   let gateway: SpawnedGateway
   let env: Record<string, string>
@@ -101,8 +101,9 @@ describe('the commands of the README', { timeout: 120_000 }, () => {
   /** What npx finds, without the second that it takes; that it finds it is tried where gateways are started by it below. */
   const NPX = `npx() { test "$1" = email-gateway && shift && node '${BIN}' "$@"; }`
 
-  function shellBlocks(heading: string): string[] {
-    const section = readme.split(/^## /m).find(part => part.startsWith(`${heading}\n`))!
+  function shellBlocks(page: string, heading: string): string[] {
+    const sections = readFileSync(join(ROOT, page), 'utf8').split(/^##? /m)
+    const section = sections.find(part => part.startsWith(`${heading}\n`))!
     return [...section.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(match => match[1]!)
   }
 
@@ -117,19 +118,21 @@ describe('the commands of the README', { timeout: 120_000 }, () => {
 
   const LETTER = { to: 'maria@example.com', subject: 'Hello', text: 'It works.' }
 
-  async function isSent(url: string, apiKey: string, body: Record<string, string> = LETTER): Promise<string> {
+  async function hasStatus(status: string, url: string, apiKey: string, body: Record<string, string>): Promise<string> {
     const accepted = await call(url, { apiKey }, 'POST', '/v1/email/send', body)
     expect(accepted).toMatchObject({ status: 202 })
     const { outboxId } = accepted.body
     await until(
       () => call(url, { apiKey }, 'GET', `/v1/email/${outboxId}`),
-      answer => answer.body.status === 'SENT',
+      answer => answer.body.status === status,
     )
     return outboxId
   }
+  const isSent = (url: string, apiKey: string, body: Record<string, string> = LETTER) =>
+    hasStatus('SENT', url, apiKey, body)
 
-  test('under "Quick start" send one and tell where it is', async () => {
-    const [setting, sending, asking, ...rest] = shellBlocks('Quick start')
+  test('send one e-mail and tell where it is', async () => {
+    const [setting, sending, asking, ...rest] = shellBlocks('README.md', 'Send an e-mail')
     expect(rest).toEqual([])
     expect(setting).toMatch(/^export GATEWAY_URL=http:\S+ API_KEY=sk_live_…\n$/)
     const accepted = JSON.parse(await run(sending!))
@@ -145,25 +148,15 @@ describe('the commands of the README', { timeout: 120_000 }, () => {
     expect(answer.slice(answer.lastIndexOf('}') + 1)).toMatch(/^Accepted by capture/)
   })
 
-  test('under "Command line" help, make a company and a key, and send', async () => {
-    const blocks = shellBlocks('Command line')
+  test('help, make a company and a key, and send', async () => {
+    const blocks = shellBlocks('docs/companies.md', 'Companies and keys')
     expect(blocks).toHaveLength(1)
     const printed = await run(blocks[0]!)
     expect(printed).toMatch(/Usage: [\s\S]*Company acme[\s\S]*sk_live_\w+[\s\S]*sk_test_\w+[\s\S]*Queued [0-9a-f-]{36}/)
   })
 
-  test('under "Templates" send with a starter, and push one', async () => {
-    const [block, ...rest] = shellBlocks('Templates')
-    expect(rest).toEqual([])
-    const folder = await makeDataDir()
-    await mkdir(folder, { recursive: true })
-    await writeFile(join(folder, 'order_sent.html'), '<p>It is on its way.</p>')
-    const printed = await run(block!.replace('emails/', `${folder}/`))
-    expect(printed).toMatch(/Queued [0-9a-f-]{36}[\s\S]*order_sent {2}pt-BR {2}published as version 1\n$/)
-  })
-
-  test('under "Dead letters" list, show, replay, export and purge them', async () => {
-    const [block, ...rest] = shellBlocks('Dead letters')
+  test('list, show, replay, export and purge dead letters', async () => {
+    const [block, ...rest] = shellBlocks('docs/dead-letters.md', 'Find and replay')
     expect(rest).toEqual([])
     const body = { to: 'reject@simulator.test', subject: 'Hello', text: 'It works.' }
     const { outboxId } = (await call(gateway.url, gateway, 'POST', '/v1/email/send', body)).body
@@ -178,37 +171,17 @@ describe('the commands of the README', { timeout: 120_000 }, () => {
     )
   })
 
-  test('under "Suppression" check an address, import a list, and take one off', async () => {
-    const [block, ...rest] = shellBlocks('Suppression')
+  test('send again what has ended, by the command and by the API', async () => {
+    const [block, ...rest] = shellBlocks('docs/dead-letters.md', 'Send an e-mail again')
     expect(rest).toEqual([])
-    const file = join(await makeDataDir(), 'old-system.csv')
-    await writeFile(file, 'email,reason\nmaria@example.com,HARD_BOUNCE\nana@example.com,COMPLAINT\n')
-    const printed = await run(block!.replace('old-system.csv', file))
-    expect(printed).toMatch(
-      /is not suppressed\.\n2 lines: 2 added, 0 raised, 0 unchanged, 0 refused\n\{"removed":true,"emailHash":"sha256:[0-9a-f]{64}"\}$/,
-    )
+    const body = { ...LETTER, to: 'delivered@simulator.test' }
+    const OUTBOX_ID = await hasStatus('DELIVERED', gateway.url, gateway.apiKey, body)
+    const printed = await run(block!, { OUTBOX_ID })
+    expect(printed).toMatch(new RegExp(`^Queued [0-9a-f-]{36}[\\s\\S]*"resendOf":"${OUTBOX_ID}"`))
   })
 
-  test('under "Privacy" export a person and erase the same', async () => {
-    const [block, ...rest] = shellBlocks('Privacy')
-    expect(rest).toEqual([])
-    await isSent(gateway.url, gateway.apiKey, { ...LETTER, to: 'joana@example.com' })
-    const file = join(await makeDataDir(), 'joana.json')
-    const printed = await run(block!.replaceAll('maria@', 'joana@').replace('maria.json', file))
-    expect(printed).toMatch(
-      /^Exported to .*\nReceipt [0-9a-f-]{36}\nrequested .*, done .*\nerased: emails 1, recipients 1, contents 1/,
-    )
-    expect(JSON.parse(await readFile(file, 'utf8')).emails).toHaveLength(1)
-  })
-
-  test('under "Webhooks" make an endpoint', async () => {
-    const [block, ...rest] = shellBlocks('Webhooks')
-    expect(rest).toEqual([])
-    expect(JSON.parse(await run(block!))).toMatchObject({ url: 'https://shop.example/hooks' })
-  })
-
-  test('under "Providers" send through a relay', async () => {
-    const [block, ...rest] = shellBlocks('Providers')
+  test('send through a relay', async () => {
+    const [block, ...rest] = shellBlocks('docs/providers.md', 'Choose a provider')
     expect(rest).toEqual([])
     const relay = await startFakeSmtp()
     atCleanUp(() => relay.close())
@@ -224,8 +197,8 @@ describe('the commands of the README', { timeout: 120_000 }, () => {
     expect(started.output()).toContain('"message":"Stopped"')
   })
 
-  test('under "Scaling" start an API and a worker on a Postgres and a Redis', async () => {
-    const [setUp, roles, ...rest] = shellBlocks('Scaling')
+  test('start an API and a worker on a Postgres and a Redis', async () => {
+    const [setUp, roles, ...rest] = shellBlocks('docs/installing.md', 'Several processes')
     expect(rest).toEqual([])
     const [database, redis] = await Promise.all([createTestDatabase(), startRedis()])
     atCleanUp(() => database.drop())
@@ -247,8 +220,8 @@ describe('the commands of the README', { timeout: 120_000 }, () => {
     expect(started.output().match(/"message":"Stopped"/g)).toHaveLength(2)
   })
 
-  test('under "Operations" tell how the gateway and an e-mail are', async () => {
-    const [block, ...rest] = shellBlocks('Operations')
+  test('tell how the gateway and an e-mail are', async () => {
+    const [block, ...rest] = shellBlocks('docs/sending.md', 'Look first')
     expect(rest).toEqual([])
     const OUTBOX_ID = await isSent(gateway.url, gateway.apiKey)
     const printed = await run(block!, { OUTBOX_ID })
@@ -258,25 +231,35 @@ describe('the commands of the README', { timeout: 120_000 }, () => {
     expect(printed).toMatch(/^unknown_sends_open 0$/m)
   })
 
-  test('are all in a section that is tried here', () => {
+  test('of the README are all tried here', () => {
     const sections = readme.split(/^## /m).filter(part => part.includes('```sh'))
-    expect(sections.map(part => part.split('\n')[0])).toEqual([
-      ...['Install', 'Quick start', 'Command line', 'Templates', 'Providers', 'Scaling', 'Operations', 'Dead letters'],
-      ...['Suppression', 'Privacy', 'Webhooks', 'Development'],
-    ])
+    expect(sections.map(part => part.split('\n')[0])).toEqual(['Start it', 'Send an e-mail', 'Tests'])
   })
 
-  test('under "Install" and "Development" are scripts of the package', () => {
+  test('of the README that start and test it are scripts of the package', () => {
     const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
-    expect(shellBlocks('Install')).toEqual(['npm install && npm start\n'])
-    expect(shellBlocks('Development')).toEqual(['npm test\n'])
+    expect(shellBlocks('README.md', 'Start it')).toEqual(['npm install && npm start\n'])
+    expect(shellBlocks('README.md', 'Tests')).toEqual(['npm test\n'])
     const named = [...readme.matchAll(/`npm (?:run )?(\w+)`/g)].map(match => match[1]!)
     expect(Object.keys(scripts)).toEqual(expect.arrayContaining(['start', 'test', ...named]))
+  })
+
+  test('of the README use the Resend SDK as it is', async () => {
+    const [code, ...rest] = [...readme.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(match => match[1]!)
+    expect(rest).toEqual([])
+    const script = code!.replace('sk_live_…', gateway.apiKey).replace('http://127.0.0.1:3000', gateway.url)
+    const fromTheShop = async () => {
+      const { body } = await call(gateway.url, gateway, 'GET', '/v1/emails')
+      return body.data.filter((one: { from: string }) => one.from === 'shop@example.com')
+    }
+    expect(await fromTheShop()).toEqual([])
+    expect(await runShell(`node --input-type=module - <<'END'\n${script}\nEND`)).toMatchObject({ code: 0, stderr: '' })
+    expect(await fromTheShop()).toHaveLength(1)
   })
 })
 
 describe.each([
-  ['sending', 3],
+  ['runbook', 10],
   ['suppression', 1],
 ])('docs/%s.md', (name, statements) => {
   const text = readFileSync(join(ROOT, `docs/${name}.md`), 'utf8')

@@ -29,7 +29,7 @@ export function fault(context: TestContext, name: string): Fault {
     random,
     between: (low, high) => low + Math.floor(random() * (high - low + 1)),
     report(row) {
-      recordFault(context, { fault: name, seed, ...row })
+      recordFault(context, { fault: name, ...row })
       if (FULL || process.env.SEED) console.log(`${name}: ${JSON.stringify(row.figures)}`)
     },
   }
