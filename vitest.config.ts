@@ -88,8 +88,8 @@ export default defineConfig({
           name: 'stock',
           setupFiles: ['./test/support/fast-check.ts'],
           ...(wholeOnStock
-            ? { ...databaseTests, exclude: ['test/faults/**', 'src/db/embedded/**'] }
-            : { include: ['src/db/pool.db.test.ts', ...STOCK_FILES] }),
+            ? { ...databaseTests, exclude: ['test/faults/**', 'src/platform/postgres/embedded/**'] }
+            : { include: ['src/platform/postgres/pool.db.test.ts', ...STOCK_FILES] }),
           maxWorkers,
           isolate: false,
           globalSetup: ['./test/support/stock-setup.ts'],

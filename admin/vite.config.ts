@@ -6,7 +6,7 @@ const GATEWAY = process.env.GATEWAY_URL ?? 'http://127.0.0.1:3000'
 export default defineConfig(({ command }) => ({
   base: '/admin/',
   plugins: [react()],
-  // The gateway replaces the placeholder with a new nonce in each answer (src/http/admin-ui.ts).
+  // The gateway replaces the placeholder with a new nonce in each answer (src/main/admin-ui.ts).
   ...(command === 'build' && { html: { cspNonce: 'STYLE_NONCE' } }),
   build: {
     outDir: '../dist/admin',

@@ -1,6 +1,6 @@
 import pg from 'pg'
-import { hashEmail } from '../src/contracts/hashing.ts'
-import { hashPassword } from '../src/contracts/password.ts'
+import { hashPassword } from '../src/admins/administrators.ts'
+import { hashEmail } from '../src/platform/text/hashing.ts'
 import { databaseUrlOf } from './accept.ts'
 import { fillEmails } from './support/fill-emails.ts'
 import { median } from './support/measure.ts'

@@ -1,6 +1,6 @@
 import pg from 'pg'
-import { uuidv7 } from '../src/contracts/uuid.ts'
-import { claimFairBatch } from '../src/db/outbox/claim.ts'
+import { claimFairBatch } from '../src/outbox/claim.ts'
+import { uuidv7 } from '../src/platform/text/uuid.ts'
 import { type Claim, measureClaims } from './support/claim-cost.ts'
 import { startPostgres } from './support/databases.ts'
 import { claimFifo, fillFifo } from './support/fifo-claim.ts'

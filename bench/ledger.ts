@@ -1,6 +1,6 @@
 import pg from 'pg'
-import { countLedger } from '../src/db/ledger/count.ts'
-import { takeUnlogged } from '../src/db/ledger/ledger.ts'
+import { countLedger } from '../src/ledger/count.ts'
+import { takeUnlogged } from '../src/ledger/ledger.ts'
 import { startPostgres } from './support/databases.ts'
 import { fillEmails } from './support/fill-emails.ts'
 import { writeResults } from './support/results.ts'

@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs'
-import { openEmbeddedPostgres } from '../src/db/embedded/index.ts'
+import { openEmbeddedPostgres } from '../src/platform/postgres/embedded/index.ts'
 import { startRedis, temporaryFolder } from './support/processes.ts'
 import { perSecond, runReference } from './support/reference.ts'
 import { absoluteTable, interleave } from './support/rounds.ts'

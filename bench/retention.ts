@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { dropOldDays } from '../src/db/retention/drop-days.ts'
+import { dropOldDays } from '../src/outbox/retention.ts'
 import { BODY, databaseUrlOf } from './accept.ts'
 import { median, ratios, spread } from './support/measure.ts'
 import { startOurs } from './support/processes.ts'

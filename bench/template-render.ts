@@ -1,5 +1,5 @@
-import { parseTemplate } from '../src/contracts/templates/parse.ts'
-import { renderTemplate } from '../src/contracts/templates/render.ts'
+import { parseTemplate } from '../src/templates/parse.ts'
+import { renderTemplate } from '../src/templates/render.ts'
 import { spread } from './support/measure.ts'
 import { writeResults } from './support/results.ts'
 import { interleave, RATIO_HEAD, ROUNDS } from './support/rounds.ts'

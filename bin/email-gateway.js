@@ -7,7 +7,7 @@
   var found = process.versions.node.split('.')
   var major = Number(found[0])
   if (major > OLDEST[0] || (major === OLDEST[0] && Number(found[1]) >= OLDEST[1])) {
-    import('../dist/cli/main.js')
+    import('../dist/main/cli.js')
     return
   }
   process.stderr.write(

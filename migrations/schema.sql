@@ -664,7 +664,7 @@ begin
     update email_outbox o set next_attempt_at = null from picked p where o.outbox_id = p.outbox_id
   ), put as (
     insert into email_ready (company_id, priority, outbox_id) select p.company_id, p.priority, p.outbox_id from picked p
-    -- See LOCK_EXISTING_READY_ROW in src/db/outbox/sql.ts.
+    -- See LOCK_EXISTING_READY_ROW in src/outbox/sql.ts.
     on conflict (company_id, priority, outbox_id) do update set priority = excluded.priority
   )
   select p.outbox_id from picked p;

@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
-import type { Api, ApiParts } from './compose/api.ts'
-import { composeMetrics } from './compose/metrics.ts'
-import type { MetricsServer, startMetricsServer } from './compose/metrics-server.ts'
-import { makeProviders } from './compose/providers.ts'
-import { makeSignals, notifier } from './compose/signals.ts'
-import type { Storage } from './compose/storage.ts'
-import type { Worker, WorkerParts } from './compose/worker.ts'
-import type { Config, Role } from './config.ts'
-import { finishedWithin } from './runtime/finished-within.ts'
-import { HtmlChecker } from './sending/html-check.ts'
-import { ProcessFigures } from './telemetry/process/figures.ts'
-import { startTracing } from './telemetry/tracing.ts'
-import { programVersion } from './version.ts'
+import type { Storage } from './console/storage.ts'
+import { composeMetrics } from './figures/compose.ts'
+import type { Api, ApiParts } from './main/api.ts'
+import type { MetricsServer, startMetricsServer } from './main/metrics-server.ts'
+import { makeSignals, notifier } from './main/signals.ts'
+import type { Worker, WorkerParts } from './main/worker.ts'
+import { HtmlChecker } from './platform/html/check.ts'
+import { finishedWithin } from './platform/sleep.ts'
+import { ProcessFigures } from './platform/telemetry/process-figures.ts'
+import { startTracing } from './platform/telemetry/tracing.ts'
+import { programVersion } from './platform/version.ts'
+import { makeProviders } from './providers/providers.ts'
+import type { Config, Role } from './settings/config.ts'
 
 export const VERSION = programVersion()
 
@@ -88,17 +88,17 @@ export async function startGateway(
 
 // Each is loaded where it runs: a worker without the HTTP server starts in half the time and needs 30 MB less.
 async function makeWorker(parts: WorkerParts): Promise<Worker> {
-  const { composeWorker } = await import('./compose/worker.ts')
+  const { composeWorker } = await import('./main/worker.ts')
   return composeWorker(parts)
 }
 
 async function openApi(parts: ApiParts): Promise<Api> {
-  const { startApi } = await import('./compose/api.ts')
+  const { startApi } = await import('./main/api.ts')
   return startApi(parts)
 }
 
 async function openMetrics(...args: Parameters<typeof startMetricsServer>): Promise<MetricsServer | null> {
   if (args[0].METRICS_PORT === undefined) return null
-  const { startMetricsServer } = await import('./compose/metrics-server.ts')
+  const { startMetricsServer } = await import('./main/metrics-server.ts')
   return startMetricsServer(...args)
 }

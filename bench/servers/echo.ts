@@ -1,8 +1,8 @@
-import { acceptedSchema } from '../../src/contracts/email-view.ts'
-import { sendBodySchema } from '../../src/contracts/send-body.ts'
-import { uuidv7 } from '../../src/contracts/uuid.ts'
-import { baseApp } from '../../src/http/app.ts'
-import { makeLog } from '../../src/telemetry/log.ts'
+import { acceptedSchema } from '../../src/outbox/email-view.ts'
+import { sendBodySchema } from '../../src/outbox/send-body.ts'
+import { makeLog } from '../../src/platform/telemetry/log.ts'
+import { uuidv7 } from '../../src/platform/text/uuid.ts'
+import { baseApp } from '../../src/web/server.ts'
 
 /** Reference (a): the same framework, hooks, log line and schema validation, and an answer of the same form. No database. */
 const app = baseApp({ log: makeLog({ level: 'info', pretty: false }), trustProxy: false })

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { pauseCompany, resumeCompany } from '../../src/db/companies/companies.ts'
+import { pauseCompany, resumeCompany } from '../../src/companies/companies.ts'
 import { accept, JOBS, makeCompanies, openLine, sent } from '../support/our-line.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
-import { ofBatch } from '../../src/db/outbox/batch-arrays.ts'
+import { ofBatch } from '../../src/outbox/batch-arrays.ts'
 import { accept, JOBS, makeCompanies, openLine, sent, WARM_UP_JOBS } from '../support/our-line.ts'
 import { answer } from '../support/reference.ts'
 

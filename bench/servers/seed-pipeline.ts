@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Job } from 'bullmq'
 import pg from 'pg'
-import { type EmailSendJobData, type EmailSendJobResult, validateEmailJobData } from '../../src/contracts/job.ts'
+import { type EmailSendJobData, type EmailSendJobResult, validateEmailJobData } from '../../src/outbox/job.ts'
 import { BODY } from '../accept.ts'
 import { connectRedis, drain, fillQueue, openQueue, startWorker } from '../support/bullmq.ts'
 import { answer, orders } from '../support/reference.ts'

@@ -1,8 +1,8 @@
-import { openStorage } from '../../src/compose/storage.ts'
-import { loadConfig } from '../../src/config.ts'
-import { registerCompany } from '../../src/db/companies/registration.ts'
+import { registerCompany } from '../../src/companies/changes.ts'
+import { openStorage } from '../../src/console/storage.ts'
 import { startGateway } from '../../src/main.ts'
-import { makeLog } from '../../src/telemetry/log.ts'
+import { makeLog } from '../../src/platform/telemetry/log.ts'
+import { loadConfig } from '../../src/settings/config.ts'
 import { providersOf, sent } from '../support/our-line.ts'
 
 /** The whole gateway in this process, with a provider that costs nothing, and one company. Prints its address. */

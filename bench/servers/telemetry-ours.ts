@@ -1,11 +1,10 @@
 import { openSync } from 'node:fs'
-import { openStorage } from '../../src/compose/storage.ts'
-import { loadConfig } from '../../src/config.ts'
-import { registerCompany } from '../../src/db/companies/registration.ts'
-import { notifyProcesses } from '../../src/db/notifications.ts'
+import { registerCompany } from '../../src/companies/changes.ts'
+import { openStorage } from '../../src/console/storage.ts'
 import { startGateway } from '../../src/main.ts'
-import { makeLog } from '../../src/telemetry/log.ts'
-import { logOutput } from '../../src/telemetry/log-output.ts'
+import { notifyProcesses } from '../../src/platform/postgres/notifications.ts'
+import { logOutput, makeLog } from '../../src/platform/telemetry/log.ts'
+import { loadConfig } from '../../src/settings/config.ts'
 import { accept, JOBS, makeCompanies, providersOf, sent, WARM_UP_JOBS } from '../support/our-line.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Job, type JobsOptions, Queue, Worker } from 'bullmq'
 import { Redis } from 'ioredis'
-import { BULLMQ_QUEUE_NAME, EMAIL_JOB_CONFIG, type SlimJobData } from '../../src/contracts/job.ts'
+import { BULLMQ_QUEUE_NAME, EMAIL_JOB_CONFIG, type SlimJobData } from '../../src/outbox/job.ts'
 
 export const CONCURRENCY = 100
 const FILL_CHUNK = 1000

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type pg from 'pg'
-import { openDatabase } from '../../src/db/pool.ts'
-import { ReadyVacuum } from '../../src/db/vacuum.ts'
+import { openDatabase } from '../../src/platform/postgres/pool.ts'
+import { ReadyVacuum } from '../../src/platform/postgres/vacuum.ts'
 
 export type Claim = {
   /** Takes up to `size` e-mails and answers how many it got. */

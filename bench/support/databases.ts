@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import pg from 'pg'
-import { openEmbeddedPostgres } from '../../src/db/embedded/index.ts'
-import { migrate } from '../../src/db/migrate.ts'
+import { openEmbeddedPostgres } from '../../src/platform/postgres/embedded/index.ts'
+import { migrate } from '../../src/platform/postgres/migrate.ts'
 import { startStockServer } from '../../test/support/stock-server.ts'
 import { temporaryFolder } from './processes.ts'
 

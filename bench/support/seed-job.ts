@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { JobsOptions } from 'bullmq'
-import { EMAIL_JOB_CONFIG, type EmailSendJobData } from '../../src/contracts/job.ts'
-import { uuidv7 } from '../../src/contracts/uuid.ts'
+import { EMAIL_JOB_CONFIG, type EmailSendJobData } from '../../src/outbox/job.ts'
+import { uuidv7 } from '../../src/platform/text/uuid.ts'
 import type { BulkJob } from './bullmq.ts'
 import type { SeedEmail } from './seed-tables.ts'
 

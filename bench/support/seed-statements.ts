@@ -1,5 +1,5 @@
-import type { EmailSendJobData } from '../../src/contracts/job.ts'
-import { uuidv7 } from '../../src/contracts/uuid.ts'
+import type { EmailSendJobData } from '../../src/outbox/job.ts'
+import { uuidv7 } from '../../src/platform/text/uuid.ts'
 
 /** Named, so that every connection prepares each of them once. */
 export type Statement = { name: string; text: string; values: unknown[] }

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { createSign, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { signedText } from '../../src/http/sns.ts'
+import { signedText } from '../../src/providers/ses/sns.ts'
 import { temporaryFolder } from './processes.ts'
 
 export const TOPIC = 'arn:aws:sns:us-east-1:123456789012:email-events'

@@ -1,6 +1,6 @@
-import { encrypt, keyRing } from '../../src/contracts/encryption.ts'
-import { makeWebhookSecret } from '../../src/contracts/webhooks/signature.ts'
-import type { Database } from '../../src/db/pool.ts'
+import { encrypt, keyRing } from '../../src/platform/encryption.ts'
+import type { Database } from '../../src/platform/postgres/pool.ts'
+import { makeWebhookSecret } from '../../src/webhooks/deliver.ts'
 
 export type Kind = 'ok' | 'fail' | 'hang'
 

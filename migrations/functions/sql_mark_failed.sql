@@ -41,7 +41,7 @@ create or replace function marked_error(p_reason text, p_attempt int) returns js
     'attempt', p_attempt, 'markedBy', 'role ' || session_user)
 $$;
 
--- The last attempt was counted as failed: what settling an attempt writes then (src/db/outbox/settle.ts).
+-- The last attempt was counted as failed: what settling an attempt writes then (src/outbox/settle.ts).
 create or replace function end_marked_email(p_email email_outbox, p_reason text) returns void language plpgsql as $$
 declare
   spent int := p_email.attempts + 1;

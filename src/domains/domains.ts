@@ -1,7 +1,17 @@
 import { randomBytes } from 'node:crypto'
-import { judgeRecord, type RecordState } from '../contracts/domains/check.ts'
-import { type DnsRecord, dmarcSuggestion, ownershipRecord } from '../contracts/domains/records.ts'
-import type { Author } from '../db/audited-change.ts'
+import { Resolver } from 'node:dns/promises'
+import type { Logger } from 'pino'
+import type { Author } from '../audit/audit.ts'
+import type { Database } from '../platform/postgres/pool.ts'
+import { AwsCallFailed } from '../providers/aws.ts'
+import {
+  type DnsRecord,
+  dmarcSuggestion,
+  ownershipRecord,
+  type ProviderDomain,
+  type ProviderDomains,
+  ProviderDomainsFailed,
+} from '../providers/domains.ts'
 import {
   type Allowed,
   addDomainRow,
@@ -12,10 +22,8 @@ import {
   type Removed,
   recordCreatedAt,
   removeDomainRow,
-} from '../db/companies/domains.ts'
-import type { Database } from '../db/pool.ts'
-import type { ProviderDomain, ProviderDomains } from '../providers/domains/domains.ts'
-import type { DnsLookup } from '../runtime/dns-lookup.ts'
+  takePendingDomains,
+} from './stored.ts'
 
 export type DomainDeps = {
   db: Database
@@ -131,3 +139,96 @@ function isVerified(row: DomainRow, found: AtProvider[], records: CheckedRecord[
   const proven = records.some(({ purpose, state }) => purpose === 'OWNERSHIP' && state === 'found')
   return found.every(({ verified }) => verified) && (row.ownershipToken === null || proven)
 }
+
+/** How often housekeeping begins a pass. */
+export const CHECK_DOMAINS_EVERY_MS = 120_000
+
+const RULES = {
+  most: 20,
+  // A little less than between two passes, so that the next one of the same process is not left out.
+  passSeconds: 100,
+  leastSeconds: 300,
+  // As Amazon SES does.
+  giveUpHours: 72,
+}
+
+/** A stop waits for the pass: it begins no further look after this time. What it has left out is due again soon. */
+const PASS_MS = 10_000
+
+/** Looks whether domains are verified now, so that nobody has to ask for it. Returns how many were looked at. */
+export async function checkPendingDomains(deps: DomainDeps, log: Logger): Promise<number> {
+  const pending = await takePendingDomains(deps.db.pool, RULES)
+  const endMs = performance.now() + PASS_MS
+  const failed: { domain: string; reason: string }[] = []
+  for (const { companyId, domainId } of pending) {
+    if (performance.now() > endMs) break
+    const row = await findDomain(deps.db.pool, companyId, domainId)
+    if (!row) continue
+    const { domain } = row
+    try {
+      const checked = await checkDomain(deps, row, { performedBy: 'system' })
+      if (checked.kind === 'checked' && checked.state.row.verifiedAt !== null)
+        log.info({ companyId, domain }, `The domain ${domain} is verified; its company may send from it`)
+    } catch (error) {
+      if (!(error instanceof AwsCallFailed) && !(error instanceof ProviderDomainsFailed)) throw error
+      failed.push({ domain, reason: error.message })
+    }
+  }
+  if (failed.length > 0) log.warn({ failed }, 'A provider could not be asked about sender domains; asked again later')
+  return pending.length
+}
+
+/** unknown: DNS did not answer. */
+export type RecordState = 'found' | 'missing' | 'other' | 'unknown'
+
+/** What DNS has at the name of a record; null: it could not be asked. MX as `10 host`. */
+export type FoundValues = readonly string[] | null
+
+/** `other`: there is a record of the same kind with another value. */
+export function judgeRecord(record: DnsRecord, found: FoundValues): RecordState {
+  if (found === null) return 'unknown'
+  const rivals = found.filter(value => isRival(record, value))
+  if (rivals.some(value => matches(record, value))) return record.type === 'MX' && rivals.length > 1 ? 'other' : 'found'
+  return rivals.length > 0 ? 'other' : 'missing'
+}
+
+/** Other TXT records at the same name are nobody's business. */
+function isRival({ purpose, type }: DnsRecord, value: string): boolean {
+  if (type !== 'TXT') return true
+  if (purpose === 'MAIL FROM') return /^v=spf1\b/i.test(value)
+  if (purpose === 'DMARC') return /^v=DMARC1\b/i.test(value)
+  return purpose === 'DKIM' || value.startsWith('email-gateway-domain=')
+}
+
+function matches({ purpose, type, value, priority }: DnsRecord, found: string): boolean {
+  // An SPF or DMARC record of the owner's own is as good, as long as it lets the provider send.
+  if (purpose === 'DMARC') return true
+  if (purpose === 'MAIL FROM' && type === 'TXT')
+    return [...value.matchAll(/include:\S+/g)].every(([part]) => found.includes(part))
+  const wanted = type === 'MX' ? `${priority} ${value}` : value
+  return host(found) === host(wanted)
+}
+
+const host = (text: string) => text.replace(/\.$/, '').toLowerCase()
+
+const TIMEOUT_MS = 3_000
+const TRIES = 2
+
+export type DnsLookup = (name: string, type: 'CNAME' | 'MX' | 'TXT') => Promise<string[] | null>
+
+/** Values at a name, [] when there are none, null when DNS did not answer. MX as `10 host`. `servers`: instead of the system's. */
+export function dnsLookup(servers?: readonly string[]): DnsLookup {
+  return async function lookup(name, type) {
+    const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: TRIES })
+    if (servers) resolver.setServers(servers)
+    try {
+      if (type === 'CNAME') return await resolver.resolveCname(name)
+      if (type === 'TXT') return (await resolver.resolveTxt(name)).map(parts => parts.join(''))
+      return (await resolver.resolveMx(name)).map(({ priority, exchange }) => `${priority} ${exchange}`)
+    } catch (error) {
+      return NOTHING_THERE.has((error as NodeJS.ErrnoException).code ?? '') ? [] : null
+    }
+  }
+}
+
+const NOTHING_THERE = new Set(['ENODATA', 'ENOTFOUND'])

@@ -1,5 +1,7 @@
-import type { ProviderFailure } from '../contracts/provider-errors/classify.ts'
-import type { RateHint } from '../contracts/provider-errors/rate-headers.ts'
+import { pipeline, Readable, Transform } from 'node:stream'
+import type { ProviderFailure } from './errors/classify.ts'
+import { ANSWER_TOO_LARGE } from './errors/network.ts'
+import type { RateHint } from './resend/rate-headers.ts'
 
 export type OutgoingMessage = {
   outboxId: string
@@ -54,4 +56,72 @@ export type Provider = {
   /** Connects and authenticates without sending. Resolves with a description; rejects with the problem. */
   probe?(signal: AbortSignal): Promise<string>
   close(): Promise<void>
+}
+
+/** A normal response has a few hundred bytes; without a limit, ten of 200 MB would fill the memory of the process. */
+export const MAX_ANSWER_BYTES = 1024 * 1024
+
+/** The request was already sent, so a call that ends with this error has an unknown outcome. */
+export function answerTooLarge(): Error {
+  return Object.assign(new Error(`The answer is longer than ${MAX_ANSWER_BYTES} bytes`), { code: ANSWER_TOO_LARGE })
+}
+
+/** For clients of the AWS SDK: `client.middlewareStack.add(limitAnswers, LIMIT_ANSWERS_STEP)`. */
+export function limitAnswers<Args, Result extends { response: unknown }>(next: (args: Args) => Promise<Result>) {
+  return async (args: Args): Promise<Result> => {
+    const result = await next(args)
+    const response = result.response as { body?: unknown }
+    if (response.body instanceof Readable) response.body = limitAnswer(response.body)
+    return result
+  }
+}
+
+/** Runs before the SDK reads the body. */
+export const LIMIT_ANSWERS_STEP = { step: 'deserialize', priority: 'low', name: 'limitAnswers' } as const
+
+/** Passes the bytes on; fails and closes the connection when there are too many. */
+function limitAnswer(body: Readable): Readable {
+  let bytes = 0
+  const limited = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length
+      if (bytes > MAX_ANSWER_BYTES) done(answerTooLarge())
+      else done(null, chunk)
+    },
+  })
+  // The reader of the result gets the error; `pipeline` only has to close the source.
+  return pipeline(body, limited, () => {})
+}
+
+export type ProviderTag = { name: string; value: string }
+
+/** SES and Resend both allow ASCII letters, digits, _ and -, at most 256 characters. */
+const MAX_CHARS = 256
+/** SES allows 50; Resend documents no limit. */
+const MAX_TAGS = 50
+
+/**
+ * The provider returns these tags in its events, which links an event to its attempt. A company's tag `campaign:spring` becomes
+ * that pair, `welcome` becomes `welcome=true`; the gateway's own tags cannot be replaced.
+ */
+export function providerTags({ outboxId, attemptId, tags }: OutgoingMessage): ProviderTag[] {
+  const named = new Map([
+    ['outbox_id', outboxId],
+    ['attempt_id', attemptId],
+  ])
+  for (const tag of tags) {
+    const [, name = tag, value = 'true'] = /^([^:=]+)[:=](.+)$/s.exec(tag) ?? []
+    const key = plain(name)
+    if (key && !named.has(key)) named.set(key, plain(value) || 'true')
+  }
+  return [...named].slice(0, MAX_TAGS).map(([name, value]) => ({ name, value }))
+}
+
+/** `Promoção de março` → `Promocao_de_marco`. */
+function plain(text: string): string {
+  const ascii = text.normalize('NFKD').replace(/\p{M}/gu, '')
+  return ascii
+    .trim()
+    .replace(/[^A-Za-z0-9_-]+/g, '_')
+    .slice(0, MAX_CHARS)
 }

@@ -1,8 +1,8 @@
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { RateHint } from '../contracts/provider-errors/rate-headers.ts'
-import type { ProviderRow, SlowDown } from '../db/providers.ts'
 import type { Provider, SendResult } from './provider.ts'
+import type { RateHint } from './resend/rate-headers.ts'
+import type { ProviderRow, SlowDown } from './state.ts'
 import { Throttles } from './throttle.ts'
 
 const smtp = { name: 'smtp' } as Provider

@@ -1,11 +1,6 @@
-import {
-  classifyProviderError,
-  type ProviderError,
-  type ProviderFailure,
-  type ProviderName,
-  ruleForName,
-} from '../contracts/provider-errors/classify.ts'
-import { TLS_HANDSHAKE } from '../contracts/provider-errors/network.ts'
+import type { ProviderName } from '../settings/settings.ts'
+import { classifyProviderError, type ProviderError, type ProviderFailure, ruleForName } from './errors/classify.ts'
+import { TLS_HANDSHAKE } from './errors/network.ts'
 
 type ErrorLike = { name?: string; code?: unknown; message?: string; cause?: unknown; errors?: unknown[] }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { FORBIDDEN_IPV4, FORBIDDEN_IPV6, PUBLIC_ADDRESSES } from '../../test/support/tricky-targets.ts'
-import { ForbiddenAddress, isForbiddenAddress, refuseWebhookUrl, resolveChecked } from './address-check.ts'
+import { ForbiddenAddress, isForbiddenAddress, refuseWebhookUrl, resolveChecked } from './request.ts'
 
 test.each([...FORBIDDEN_IPV4, ...FORBIDDEN_IPV6])('%s is refused', address => {
   expect(isForbiddenAddress(address, false)).toBe(true)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { ClaimedDelivery } from '../db/webhooks/claim.ts'
-import { EndpointConcurrency } from './endpoint-concurrency.ts'
+import type { ClaimedDelivery } from './claim.ts'
+import { EndpointConcurrency } from './dispatcher.ts'
 
 let made = 0
 const delivery = (companyId: string, failures = 0) =>

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { pauseCompany, resumeCompany } from '../../src/db/companies/companies.ts'
+import { pauseCompany, resumeCompany } from '../../src/companies/companies.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import {
   captured,

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hashPassword } from '../../src/contracts/password.ts'
-import { putAdministrator } from '../../src/db/companies/administrators.ts'
+import { hashPassword, putAdministrator } from '../../src/admins/administrators.ts'
 import { startTestGateway, type TestCompany, type TestGateway } from '../support/gateway.ts'
 import { captured, mail, read, send, sendOk, untilStatus } from '../support/mail.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hashEmail } from '../../src/contracts/hashing.ts'
-import { REOPENED_FORMATTING, WORST_ACCEPTED } from '../../src/contracts/html/rules.corpus.ts'
+import { REOPENED_FORMATTING, WORST_ACCEPTED } from '../../src/platform/html/rules.corpus.ts'
+import { hashEmail } from '../../src/platform/text/hashing.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { type Json, keptOf, mail, NOTHING_KEPT, read, rows } from '../support/mail.ts'
 

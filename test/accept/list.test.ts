@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { EMAIL_STATUSES } from '../../src/contracts/states.ts'
+import { EMAIL_STATUSES } from '../../src/outbox/states.ts'
 import { startTestGateway, type TestCompany, type TestGateway } from '../support/gateway.ts'
 import { type Json, mail, read, rows, sendOk, sleep } from '../support/mail.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hashEmail } from '../../src/contracts/hashing.ts'
+import { hashEmail } from '../../src/platform/text/hashing.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { mail, rows, send, sendOk } from '../support/mail.ts'
 import { type Receiver, register, startReceiver } from '../support/webhook-receiver.ts'

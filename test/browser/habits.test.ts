@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { hashPassword } from '../../src/contracts/password.ts'
-import { putAdministrator } from '../../src/db/companies/administrators.ts'
+import { hashPassword, putAdministrator } from '../../src/admins/administrators.ts'
 import { makeDead } from '../support/dead.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { ADMINISTRATOR, ready, screenshot, startUi, type Ui } from './ui.ts'

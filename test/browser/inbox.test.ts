@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { CapturedMessage } from '../../src/db/capture-inbox.ts'
+import type { CapturedMessage } from '../../src/providers/capture/inbox.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { rows } from '../support/mail.ts'
 import { hostileHtml } from './hostile-message.ts'

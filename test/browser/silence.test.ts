@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Database, openDatabase } from '../../src/db/pool.ts'
+import { type Database, openDatabase } from '../../src/platform/postgres/pool.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 import { cleanUp, type SpawnedGateway, spawnGateway } from '../support/process.ts'
 import { SHARED_SECRETS } from '../support/secrets.ts'

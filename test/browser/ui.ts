@@ -4,8 +4,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { expect } from 'vitest'
-import { hashPassword } from '../../src/contracts/password.ts'
-import { putAdministrator } from '../../src/db/companies/administrators.ts'
+import { hashPassword, putAdministrator } from '../../src/admins/administrators.ts'
 import type { TestGateway } from '../support/gateway.ts'
 
 /** The build without windows does the same with two thirds of the processor time. */

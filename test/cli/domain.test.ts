@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { companyCommand } from '../../src/cli/company.ts'
-import { domainCommand } from '../../src/cli/domain.ts'
+import { companyCommand } from '../../src/companies/command.ts'
+import { domainCommand } from '../../src/domains/command.ts'
 import { type FakeAws, startFakeAws } from '../support/fake-aws.ts'
 import { type FakeDns, startFakeDns } from '../support/fake-dns.ts'
 import { startFakeResend } from '../support/fake-resend.ts'

@@ -1,10 +1,10 @@
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { COMMANDS } from '../../src/cli/commands.ts'
-import { dlqCommand } from '../../src/cli/dlq.ts'
-import { emailCommand } from '../../src/cli/email.ts'
-import { helpOf, overview } from '../../src/cli/help.ts'
+import { dlqCommand } from '../../src/dead-letters/command.ts'
+import { emailCommand } from '../../src/emails/command.ts'
+import { COMMANDS } from '../../src/main/commands.ts'
+import { helpOf, overview } from '../../src/main/run.ts'
 import { BIN, cleanUp, makeDataDir, ROOT, runGateway, runShell } from '../support/process.ts'
 
 afterAll(cleanUp)
@@ -92,7 +92,7 @@ describe.concurrent('an older Node', () => {
   test('can parse the file that says so', () => {
     const code = readFileSync(BIN, 'utf8').replace(/^(#!|\/\/).*$/gm, '')
     expect(code).not.toMatch(/\b(const|let|async|await|class)\b|=>|\?\.|\?\?|`|\.\.\.|^\s*(import|export)\s+[^(]/m)
-    expect(code).toContain("import('../dist/cli/main.js')")
+    expect(code).toContain("import('../dist/main/cli.js')")
   })
 })
 

@@ -27,7 +27,7 @@ async function emptyDatabase(): Promise<string> {
   return url.href
 }
 
-/** Each command finds it out in the same place: src/cli/no-gateway.test.ts tries all of them. */
+/** Each command finds it out in the same place: src/console/no-gateway.test.ts tries all of them. */
 const SOME = [['doctor'], ['email', 'explain', ID], ['company', 'create', 'acme'], ['db', 'url']]
 
 async function eachFails(commands: string[][], env: Record<string, string>, sentence: RegExp, cwd?: string) {

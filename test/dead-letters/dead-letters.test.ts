@@ -1,18 +1,18 @@
 import { readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { validateDLQEntry } from '../../src/contracts/dlq.ts'
-import { uuidv7 } from '../../src/contracts/uuid.ts'
-import { insertCompany } from '../../src/db/companies/companies.ts'
+import { insertCompany } from '../../src/companies/companies.ts'
 import {
   countDeadLetters,
   type DeadLetter,
   type DeadLetterCursor,
   findDeadLetter,
   listDeadLetters,
-} from '../../src/db/outbox/dead-letters.ts'
-import { purgeDeadLetters, purgeOldPayloads } from '../../src/db/outbox/dead-letters-purge.ts'
-import { type Database, openDatabase } from '../../src/db/pool.ts'
+} from '../../src/outbox/dead-letters.ts'
+import { purgeDeadLetters, purgeOldPayloads } from '../../src/outbox/dead-letters-purge.ts'
+import { validateDLQEntry } from '../../src/outbox/dlq-entry.ts'
+import { type Database, openDatabase } from '../../src/platform/postgres/pool.ts'
+import { uuidv7 } from '../../src/platform/text/uuid.ts'
 import { type TestCli, testCli } from '../support/cli.ts'
 import { EVERY_DEAD_LETTER, makeDead } from '../support/dead.ts'
 import { tell } from '../support/feedback.ts'

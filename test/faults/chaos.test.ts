@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { listCounters } from '../../src/db/counters.ts'
+import { listCounters } from '../../src/platform/postgres/counters.ts'
 import { type Parts, type Supervised, supervise, TROUBLES } from '../support/chaos.ts'
 import { type Deployment, LANES_IN_FULL, startDeployment } from '../support/deployment.ts'
 import { edition, type Fault, FULL, fault, freePort } from '../support/faults.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { Behaviour, ErrorRow } from '../../src/contracts/provider-errors/rules.ts'
-import { SES_ERRORS } from '../../src/contracts/provider-errors/ses.ts'
+import type { Behaviour, ErrorRow } from '../../src/providers/errors/rules.ts'
+import { SES_ERRORS } from '../../src/providers/ses/errors.ts'
 import { edition, fault } from '../support/faults.ts'
 import { until } from '../support/gateway.ts'
 import { rows, sleep } from '../support/mail.ts'

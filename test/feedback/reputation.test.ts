@@ -1,10 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hashPassword } from '../../src/contracts/password.ts'
-import { putAdministrator } from '../../src/db/companies/administrators.ts'
-import { addToReputation } from '../../src/db/companies/reputation.ts'
-import { warnOrPauseCompanies } from '../../src/feedback/reputation.ts'
+import { hashPassword, putAdministrator } from '../../src/admins/administrators.ts'
+import { addToReputation, warnOrPauseCompanies } from '../../src/companies/reputation.ts'
 import { type Answer, startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { mail, rows, sendOk } from '../support/mail.ts'
 

@@ -1,8 +1,13 @@
 import { createServer, get } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { certificateLocation, SnsRefused } from '../../src/http/sns.ts'
-import { certificateSource, fetchedCertificates, type Load } from '../../src/http/sns-certificates.ts'
+import {
+  certificateLocation,
+  certificateSource,
+  fetchedCertificates,
+  type Load,
+  SnsRefused,
+} from '../../src/providers/ses/sns.ts'
 import { openEventsApi, type TestDatabase } from '../support/events-api.ts'
 import { readBody, serve } from '../support/fake-http.ts'
 import { createTestDatabase } from '../support/postgres.ts'

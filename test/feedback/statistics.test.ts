@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { Database } from '../../src/db/pool.ts'
-import { rollUpStatistics } from '../../src/db/statistics.ts'
+import { rollUpStatistics } from '../../src/companies/statistics.ts'
+import type { Database } from '../../src/platform/postgres/pool.ts'
 import { emptyOutbox } from '../support/empty-outbox.ts'
 import { accept, draft, workOff } from '../support/outbox.ts'
 

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hashEmail } from '../../src/contracts/hashing.ts'
-import { hashPassword } from '../../src/contracts/password.ts'
-import { writeAudit } from '../../src/db/audit.ts'
-import { putAdministrator } from '../../src/db/companies/administrators.ts'
-import { addSuppressions } from '../../src/db/suppression/list.ts'
+import { hashPassword, putAdministrator } from '../../src/admins/administrators.ts'
+import { writeAudit } from '../../src/audit/audit.ts'
+import { hashEmail } from '../../src/platform/text/hashing.ts'
+import { addSuppressions } from '../../src/suppression/list.ts'
 import { startTestGateway, type TestCompany, type TestGateway } from '../support/gateway.ts'
 import { rows } from '../support/mail.ts'
 

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hashEmail } from '../../src/contracts/hashing.ts'
-import { hashPassword } from '../../src/contracts/password.ts'
-import { putAdministrator } from '../../src/db/companies/administrators.ts'
-import { rollUpStatistics } from '../../src/db/statistics.ts'
-import { addSuppressions } from '../../src/db/suppression/list.ts'
+import { hashPassword, putAdministrator } from '../../src/admins/administrators.ts'
+import { rollUpStatistics } from '../../src/companies/statistics.ts'
+import { hashEmail } from '../../src/platform/text/hashing.ts'
+import { addSuppressions } from '../../src/suppression/list.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 
 const LOGIN = { authorization: `Basic ${Buffer.from('admin:correct horse battery').toString('base64')}` }

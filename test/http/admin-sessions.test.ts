@@ -1,8 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { AdminRole } from '../../src/contracts/admin-role.ts'
-import { hashPassword } from '../../src/contracts/password.ts'
-import { changeRole, putAdministrator, removeAdministrator } from '../../src/db/companies/administrators.ts'
-import { makeSignInLink } from '../../src/db/companies/sign-in-links.ts'
+import {
+  type AdminRole,
+  changeRole,
+  hashPassword,
+  putAdministrator,
+  removeAdministrator,
+} from '../../src/admins/administrators.ts'
+import { makeSignInLink } from '../../src/admins/sign-in-links.ts'
 import { type Answer, call, startTestGateway, type TestGateway, until } from '../support/gateway.ts'
 import { rows } from '../support/mail.ts'
 import { type SecondGateway, SHARED_SECRETS, startSecondGateway } from '../support/second-gateway.ts'

@@ -1,8 +1,7 @@
 import { Agent, request } from 'node:http'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hashPassword } from '../../src/contracts/password.ts'
-import { putAdministrator } from '../../src/db/companies/administrators.ts'
+import { hashPassword, putAdministrator } from '../../src/admins/administrators.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a document of any form

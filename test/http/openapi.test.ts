@@ -2,9 +2,9 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { WEBHOOK_EVENT_SCHEMAS } from '../../src/contracts/webhooks/events.ts'
-import { buildApp } from '../../src/http/app.ts'
-import { makeLog } from '../../src/telemetry/log.ts'
+import { buildApp } from '../../src/main/http.ts'
+import { makeLog } from '../../src/platform/telemetry/log.ts'
+import { WEBHOOK_EVENT_SCHEMAS } from '../../src/webhooks/events.ts'
 import { startTestGateway, type TestCompany, type TestGateway } from '../support/gateway.ts'
 
 type Schema = {

@@ -83,7 +83,7 @@ describe.concurrent('a gateway whose output nobody reads any more', { timeout: 1
 
 /** Logs one line when told to stop, and has nothing else to do: no time passes between the line and the end. */
 const LAST_LINE = `
-  import { makeLog } from '${new URL('../../dist/telemetry/log.js', import.meta.url)}'
+  import { makeLog } from '${new URL('../../dist/platform/telemetry/log.js', import.meta.url)}'
   const log = makeLog({ level: 'info', pretty: false })
   const alive = setInterval(() => {}, 1000)
   process.once('SIGTERM', () => { log.info('Stopped'); HOW })

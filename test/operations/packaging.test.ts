@@ -4,13 +4,13 @@ import { join } from 'node:path'
 import { Copy, DockerfileParser } from 'dockerfile-ast'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
-import { readInput } from '../../src/cli/arguments.ts'
-import { COMMANDS } from '../../src/cli/commands.ts'
-import { LONGEST_STOP_MS } from '../../src/cli/start.ts'
-import { readSettings } from '../../src/config.ts'
-import { MAX_CONNECTIONS_OF_PROCESS } from '../../src/db/pool.ts'
-import { checkRedisSettings } from '../../src/sending/redis-settings.ts'
-import { settingsSchema } from '../../src/settings.ts'
+import { readInput } from '../../src/console/arguments.ts'
+import { COMMANDS } from '../../src/main/commands.ts'
+import { LONGEST_STOP_MS } from '../../src/main/start.ts'
+import { MAX_CONNECTIONS_OF_PROCESS } from '../../src/platform/postgres/pool.ts'
+import { checkRedisSettings } from '../../src/platform/redis.ts'
+import { readSettings } from '../../src/settings/config.ts'
+import { settingsSchema } from '../../src/settings/settings.ts'
 import { apiDocument } from '../support/api-document.ts'
 import { atCleanUp, cleanUp, ROOT } from '../support/process.ts'
 import { startRedis } from '../support/redis-server.ts'
@@ -53,7 +53,7 @@ describe('the package', () => {
     const migrations = readdirSync(join(ROOT, 'migrations'), { recursive: true, encoding: 'utf8' })
     const needed = [
       ...['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', '.env.example'],
-      ...['bin/email-gateway.js', 'bin/package.json', 'dist/cli/main.js', 'dist/contracts/index.d.ts'],
+      ...['bin/email-gateway.js', 'bin/package.json', 'dist/main/cli.js', 'dist/contracts.d.ts'],
       'dist/admin/index.html',
       ...migrations.filter(name => name.endsWith('.sql')).map(name => `migrations/${name}`),
     ]

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, expect, test } from 'vitest'
-import { encrypt, keyRing } from '../../src/contracts/encryption.ts'
+import { encrypt, keyRing } from '../../src/platform/encryption.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 import {
   atCleanUp,

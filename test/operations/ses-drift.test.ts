@@ -2,10 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from '@cdktf/hcl2json'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { dmarcSuggestion, mailFromDomain, sesRecords } from '../../src/contracts/domains/records.ts'
-import { iamPolicy, resourceOf } from '../../src/contracts/ses/iam-policy.ts'
-import { DEFAULT_SES_NAME, SES_EVENT_TYPES, SES_EVENTS_PATH, sesNames } from '../../src/contracts/ses/names.ts'
-import { publishStatement } from '../../src/contracts/ses/topic-policy.ts'
+import { dmarcSuggestion, mailFromDomain, sesRecords } from '../../src/providers/domains.ts'
+import { DEFAULT_SES_NAME, SES_EVENT_TYPES, SES_EVENTS_PATH, sesNames } from '../../src/providers/ses/names.ts'
+import { iamPolicy, publishStatement, resourceOf } from '../../src/providers/ses/setup.ts'
 import { ROOT } from '../support/process.ts'
 
 const SCOPE = { region: 'REGION', account: 'ACCOUNT_ID', names: sesNames() }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { notifyProcesses } from '../../src/db/notifications.ts'
+import { notifyProcesses } from '../../src/platform/postgres/notifications.ts'
 import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
 import { type HoldingResend, startHoldingResend } from '../support/holding-resend.ts'
 import { rows } from '../support/mail.ts'

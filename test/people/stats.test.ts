@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest'
-import type { Database } from '../../src/db/pool.ts'
-import { readStats, rollUpStatistics } from '../../src/db/statistics.ts'
+import { readStats, rollUpStatistics } from '../../src/companies/statistics.ts'
+import type { Database } from '../../src/platform/postgres/pool.ts'
 import { cliOn } from '../support/cli.ts'
 import { emptyOutbox } from '../support/empty-outbox.ts'
 import { accept, draft } from '../support/outbox.ts'

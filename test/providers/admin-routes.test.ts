@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { hashPassword } from '../../src/contracts/password.ts'
-import { putAdministrator } from '../../src/db/companies/administrators.ts'
+import { hashPassword, putAdministrator } from '../../src/admins/administrators.ts'
 import { type FakeResend, startFakeResend } from '../support/fake-resend.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { rows, sendOk, sleep } from '../support/mail.ts'

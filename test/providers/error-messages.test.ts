@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Queryable } from '../../src/db/query.ts'
+import type { Queryable } from '../../src/platform/postgres/query.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { accept, claim, draft, readEmail, receive, worker } from '../support/outbox.ts'
 import { failed, scripted } from '../support/unknown.ts'

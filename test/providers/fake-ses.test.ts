@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { sesProvider } from '../../src/providers/ses.ts'
+import { sesProvider } from '../../src/providers/ses/ses.ts'
 import { readAcceptLog } from '../support/accept-log.ts'
 import { startFakeSes } from '../support/fake-ses.ts'
 import { makeTestFolder } from '../support/postgres.ts'

@@ -1,7 +1,7 @@
 import { simpleParser } from 'mailparser'
 import { describe, expect, test } from 'vitest'
 import { composeMime, encodedAddress, mailboxOf } from '../../src/providers/mime.ts'
-import { providerTags } from '../../src/providers/tags.ts'
+import { providerTags } from '../../src/providers/provider.ts'
 import { file, message } from './message.ts'
 
 const headOf = (mime: Buffer) => mime.toString('latin1').split('\r\n\r\n', 1)[0]!

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterAll, expect, test } from 'vitest'
-import { findFreePort } from '../../src/db/embedded/system.ts'
+import { findFreePort } from '../../src/platform/postgres/embedded/system.ts'
 import { startFakeSmtp } from '../support/fake-smtp.ts'
 import { call, until } from '../support/gateway.ts'
 import { createTestDatabase } from '../support/postgres.ts'

@@ -1,10 +1,10 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { RESEND_ERRORS } from '../../src/contracts/provider-errors/resend.ts'
-import { errorRule } from '../../src/contracts/provider-errors/rules.ts'
+import { errorRule } from '../../src/providers/errors/rules.ts'
 import type { Provider } from '../../src/providers/provider.ts'
-import { resendProvider } from '../../src/providers/resend.ts'
+import { RESEND_ERRORS } from '../../src/providers/resend/errors.ts'
+import { resendProvider } from '../../src/providers/resend/resend.ts'
 import { type FakeResend, startFakeResend } from '../support/fake-resend.ts'
 import { deafPort, failureOf, message, patient } from './message.ts'
 

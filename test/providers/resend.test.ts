@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { programVersion } from '../../src/platform/version.ts'
 import type { Provider } from '../../src/providers/provider.ts'
-import { resendProvider } from '../../src/providers/resend.ts'
-import { programVersion } from '../../src/version.ts'
+import { resendProvider } from '../../src/providers/resend/resend.ts'
 import { type FakeResend, startFakeResend } from '../support/fake-resend.ts'
 import { failureOf, file, message, messageIdOf, patient } from './message.ts'
 

@@ -1,8 +1,8 @@
 import { createServer } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { errorRule } from '../../src/contracts/provider-errors/rules.ts'
-import { SES_ERRORS, SES_REFINEMENTS } from '../../src/contracts/provider-errors/ses.ts'
-import { sesProvider } from '../../src/providers/ses.ts'
+import { errorRule } from '../../src/providers/errors/rules.ts'
+import { SES_ERRORS, SES_REFINEMENTS } from '../../src/providers/ses/errors.ts'
+import { sesProvider } from '../../src/providers/ses/ses.ts'
 import { type FakeSes, startFakeSes } from '../support/fake-ses.ts'
 import { failureOf, message, patient } from './message.ts'
 

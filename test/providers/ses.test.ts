@@ -1,6 +1,6 @@
 import { simpleParser } from 'mailparser'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { sesProvider } from '../../src/providers/ses.ts'
+import { sesProvider } from '../../src/providers/ses/ses.ts'
 import { type FakeSes, startFakeSes } from '../support/fake-ses.ts'
 import { file, message, messageIdOf, patient } from './message.ts'
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Queryable } from '../../src/platform/postgres/query.ts'
 import {
   closeBreaker,
   listProviders,
@@ -8,8 +9,7 @@ import {
   saveProviderRate,
   slowSending,
   takeProbe,
-} from '../../src/db/providers.ts'
-import type { Queryable } from '../../src/db/query.ts'
+} from '../../src/providers/state.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 
 let gateway: TestGateway

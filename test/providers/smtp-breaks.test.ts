@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { smtpProvider } from '../../src/providers/smtp.ts'
+import { smtpProvider } from '../../src/providers/smtp/smtp.ts'
 import { type BreakAt, startBreakingSmtp } from '../support/fake-smtp.ts'
 import { failureOf, file, message, patient } from './message.ts'
 

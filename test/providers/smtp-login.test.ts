@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { smtpProvider, smtpSettings } from '../../src/providers/smtp.ts'
+import { smtpProvider, smtpSettings } from '../../src/providers/smtp/smtp.ts'
 import { startFakeSmtp } from '../support/fake-smtp.ts'
 import { failureOf, message, messageIdOf, patient } from './message.ts'
 

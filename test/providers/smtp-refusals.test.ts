@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { hashEmail } from '../../src/contracts/hashing.ts'
+import { hashEmail } from '../../src/platform/text/hashing.ts'
 import { type FakeSmtp, type SmtpRefusal, startFakeSmtp } from '../support/fake-smtp.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { rows, sendOk, untilStatus } from '../support/mail.ts'

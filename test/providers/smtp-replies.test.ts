@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { smtpProvider } from '../../src/providers/smtp.ts'
+import { smtpProvider } from '../../src/providers/smtp/smtp.ts'
 import { startTalkativeSmtp } from '../support/fake-smtp.ts'
 import { failureOf, file, message, messageIdOf, patient } from './message.ts'
 

@@ -1,7 +1,7 @@
 import { simpleParser } from 'mailparser'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Provider } from '../../src/providers/provider.ts'
-import { smtpProvider } from '../../src/providers/smtp.ts'
+import { smtpProvider } from '../../src/providers/smtp/smtp.ts'
 import { type FakeSmtp, startBreakingSmtp, startFakeSmtp } from '../support/fake-smtp.ts'
 import { failureOf, file, message, messageIdOf, patient } from './message.ts'
 

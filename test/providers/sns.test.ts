@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
-import { MAX_ANSWER_BYTES } from '../../src/providers/answer.ts'
-import { confirmSubscription } from '../../src/providers/sns.ts'
+import { MAX_ANSWER_BYTES } from '../../src/providers/provider.ts'
+import { confirmSubscription } from '../../src/providers/ses/sns.ts'
 import { answerText, serve } from '../support/fake-http.ts'
 
 test.each([200, 400])('an answer %i of SNS of ten megabytes is not read to its end', async status => {

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { Provider } from '../../src/providers/provider.ts'
-import { resendProvider } from '../../src/providers/resend.ts'
-import { sesProvider } from '../../src/providers/ses.ts'
-import { smtpProvider } from '../../src/providers/smtp.ts'
+import { resendProvider } from '../../src/providers/resend/resend.ts'
+import { sesProvider } from '../../src/providers/ses/ses.ts'
+import { smtpProvider } from '../../src/providers/smtp/smtp.ts'
 import { alertAfterRequest, alertInHandshake } from '../support/tls-alerts.ts'
 import { failureOf, message, patient } from './message.ts'
 

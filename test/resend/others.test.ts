@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Resend } from 'resend'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hashEmail } from '../../src/contracts/hashing.ts'
-import { addSuppressions } from '../../src/db/suppression/list.ts'
+import { hashEmail } from '../../src/platform/text/hashing.ts'
+import { addSuppressions } from '../../src/suppression/list.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 
 const HELLO = { from: 'shop@example.com', to: 'maria@example.com', subject: 'Hello', text: 'It works.' }

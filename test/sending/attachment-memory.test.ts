@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { makeAttachmentMemory } from '../../src/compose/attempts.ts'
-import type { Queryable } from '../../src/db/query.ts'
+import { makeAttachmentMemory } from '../../src/pipeline/attempt/compose.ts'
+import type { Queryable } from '../../src/platform/postgres/query.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { rows, sleep } from '../support/mail.ts'
 import { accept, claim, draft, receive, worker } from '../support/outbox.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { pauseCompany, resumeCompany, updateCompany } from '../../src/db/companies/companies.ts'
-import type { Queryable } from '../../src/db/query.ts'
+import { pauseCompany, resumeCompany, updateCompany } from '../../src/companies/companies.ts'
+import type { Queryable } from '../../src/platform/postgres/query.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { accept, claim, claimedInOrder, draft, numberLeases } from '../support/outbox.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { cancelEmail, readyDueEmails, rescheduleEmail } from '../../src/db/outbox/schedule.ts'
-import { inTransaction, type Queryable } from '../../src/db/query.ts'
+import { cancelEmail, readyDueEmails, rescheduleEmail } from '../../src/outbox/schedule.ts'
+import { inTransaction, type Queryable } from '../../src/platform/postgres/query.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { unaccounted, watchStatuses } from '../support/moves.ts'
 import { accept, claim, draft, EMPTY_OUTBOX, forgotten, makeDue, readEmail, start, typesOf } from '../support/outbox.ts'

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { Settlement } from '../../src/db/outbox/settle.ts'
-import type { Queryable } from '../../src/db/query.ts'
-import { commitSettlements } from '../../src/sending/commit-settlements.ts'
+import type { Settlement } from '../../src/outbox/settle.ts'
+import { commitSettlements } from '../../src/pipeline/settle/commit.ts'
+import type { Queryable } from '../../src/platform/postgres/query.ts'
 import { emptyOutbox } from '../support/empty-outbox.ts'
 import { accept, claim, draft, readEmail, receive, start, typesOf, worker } from '../support/outbox.ts'
 

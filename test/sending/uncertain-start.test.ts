@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { listCounters } from '../../src/db/counters.ts'
-import { returnExpiredLeases } from '../../src/db/outbox/leases.ts'
-import type { Queryable } from '../../src/db/query.ts'
-import { commitStarts } from '../../src/sending/commit-starts.ts'
+import { returnExpiredLeases } from '../../src/outbox/leases.ts'
+import { commitStarts } from '../../src/pipeline/attempt/starts.ts'
+import { listCounters } from '../../src/platform/postgres/counters.ts'
+import type { Queryable } from '../../src/platform/postgres/query.ts'
 import { emptyOutbox } from '../support/empty-outbox.ts'
 import {
   accept,

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { returnExpiredLeases } from '../../src/db/outbox/leases.ts'
-import type { Queryable } from '../../src/db/query.ts'
+import { returnExpiredLeases } from '../../src/outbox/leases.ts'
+import { resolveUnknownSends } from '../../src/pipeline/housekeeping/unknown.ts'
+import type { Queryable } from '../../src/platform/postgres/query.ts'
 import type { Provider, SendResult } from '../../src/providers/provider.ts'
-import { resolveUnknownSends } from '../../src/sending/resolve-unknown.ts'
 import { emptyOutbox } from '../support/empty-outbox.ts'
 import {
   accept,

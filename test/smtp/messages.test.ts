@@ -1,6 +1,6 @@
 import { createTransport, type SendMailOptions } from 'nodemailer'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hashEmail } from '../../src/contracts/hashing.ts'
+import { hashEmail } from '../../src/platform/text/hashing.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { captured, keptOf, NOTHING_KEPT, read, rows, untilStatus } from '../support/mail.ts'
 import { plainMessage, type SmtpClient, smtpClient } from '../support/smtp-client.ts'

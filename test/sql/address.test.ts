@@ -1,9 +1,8 @@
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { addressKey } from '../../src/contracts/address-key.ts'
-import { parseBareAddress } from '../../src/contracts/addresses.ts'
-import { hashEmail } from '../../src/contracts/hashing.ts'
+import { addressKey, parseBareAddress } from '../../src/platform/text/addresses.ts'
+import { hashEmail } from '../../src/platform/text/hashing.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hashPassword } from '../../src/contracts/password.ts'
-import { putAdministrator } from '../../src/db/companies/administrators.ts'
-import { removeProcess, reportProcess } from '../../src/db/processes.ts'
+import { hashPassword, putAdministrator } from '../../src/admins/administrators.ts'
+import { removeProcess, reportProcess } from '../../src/settings/processes.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { read, sendOk, untilStatus } from '../support/mail.ts'
 

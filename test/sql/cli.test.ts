@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { roleNameOf } from '../../src/db/companies/sql-access.ts'
+import { roleNameOf } from '../../src/companies/sql-access.ts'
 import { cliOn, type TestCli, testCli } from '../support/cli.ts'
 import { cleanUp } from '../support/process.ts'
 

@@ -1,7 +1,6 @@
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { scramVerifier } from '../../src/contracts/scram.ts'
-import { createSqlAccess, revokeSqlAccess, roleNameOf } from '../../src/db/companies/sql-access.ts'
+import { createSqlAccess, revokeSqlAccess, roleNameOf, scramVerifier } from '../../src/companies/sql-access.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { read, sendOk, untilStatus } from '../support/mail.ts'
 

@@ -1,8 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { scramVerifier } from '../../src/contracts/scram.ts'
-import { createSqlAccess, revokeSqlAccess, roleNameOf } from '../../src/db/companies/sql-access.ts'
-import { findLongestLockWait } from '../../src/db/health.ts'
+import { createSqlAccess, revokeSqlAccess, roleNameOf, scramVerifier } from '../../src/companies/sql-access.ts'
+import { findLongestLockWait } from '../../src/outbox/health.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { sendOk, untilStatus } from '../support/mail.ts'
 

@@ -1,6 +1,6 @@
 import type { OpenAPIV3_1 } from 'openapi-types'
-import { buildApp } from '../../src/http/app.ts'
-import { makeLog } from '../../src/telemetry/log.ts'
+import { buildApp } from '../../src/main/http.ts'
+import { makeLog } from '../../src/platform/telemetry/log.ts'
 
 /** The OpenAPI document of all routes, which needs neither a database nor a port. */
 export async function apiDocument(): Promise<OpenAPIV3_1.Document> {

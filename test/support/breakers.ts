@@ -1,7 +1,7 @@
-import type { ProviderFailure } from '../../src/contracts/provider-errors/classify.ts'
-import type { ProviderRow } from '../../src/db/providers.ts'
 import type { BreakerStore } from '../../src/providers/breaker.ts'
+import type { ProviderFailure } from '../../src/providers/errors/classify.ts'
 import type { Provider } from '../../src/providers/provider.ts'
+import type { ProviderRow } from '../../src/providers/state.ts'
 
 const provider = (name: string): Provider => ({
   name,

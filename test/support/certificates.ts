@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { run } from '../../src/db/embedded/system.ts'
+import { run } from '../../src/platform/postgres/embedded/system.ts'
 
 export type Certificates = { authorityFile: string; certificate: string; key: string; remove: () => Promise<void> }
 

@@ -1,5 +1,5 @@
 // Runs built commands one after the other in a process that has loaded them already: a process for each costs a third of a second.
-import { run } from '../../dist/cli/run.js'
+import { run } from '../../dist/main/run.js'
 
 // Each command listens once for the end of the process and for failures of its output; here they add up.
 for (const emitter of [process, process.stdout, process.stderr]) emitter.setMaxListeners(0)

@@ -1,6 +1,6 @@
-import { uuidv7 } from '../../src/contracts/uuid.ts'
-import type { DeadLetterFilter, DeadStatus } from '../../src/db/outbox/dead-letters.ts'
-import type { Queryable } from '../../src/db/query.ts'
+import type { DeadLetterFilter, DeadStatus } from '../../src/outbox/dead-letters.ts'
+import type { Queryable } from '../../src/platform/postgres/query.ts'
+import { uuidv7 } from '../../src/platform/text/uuid.ts'
 
 export type DeadChange = {
   status?: DeadStatus | 'EXPIRED'

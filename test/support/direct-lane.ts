@@ -1,9 +1,9 @@
 import { pino } from 'pino'
 import { afterEach } from 'vitest'
-import type { ClaimLimits } from '../../src/db/outbox/claim.ts'
-import { WakeableSleep } from '../../src/runtime/wakeable-sleep.ts'
-import { DirectLane, type DirectLaneOptions, type LeaseLimits } from '../../src/sending/direct-lane.ts'
-import { HeldLeases } from '../../src/sending/held-leases.ts'
+import type { ClaimLimits } from '../../src/outbox/claim.ts'
+import { DirectLane, type DirectLaneOptions, type LeaseLimits } from '../../src/pipeline/lanes/direct.ts'
+import { HeldLeases } from '../../src/pipeline/lanes/held-leases.ts'
+import { WakeableSleep } from '../../src/platform/sleep.ts'
 
 const NEVER_MS = 60_000
 export const soon = () => new Promise(resolve => setTimeout(resolve, 5))

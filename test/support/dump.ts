@@ -1,4 +1,4 @@
-import type { Queryable } from '../../src/db/query.ts'
+import type { Queryable } from '../../src/platform/postgres/query.ts'
 
 /** Every row of every table as text, each with the name of its table in front: what a search of a backup would see. */
 export async function dumpRows(db: Queryable): Promise<string[]> {

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest'
-import type { Queryable } from '../../src/db/query.ts'
+import type { Queryable } from '../../src/platform/postgres/query.ts'
 import { startTestGateway, type TestGateway } from './gateway.ts'
 import { illegalMoves, watchStatuses } from './moves.ts'
 import { EMPTY_OUTBOX, forgotten } from './outbox.ts'

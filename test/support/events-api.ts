@@ -1,10 +1,10 @@
 import { pino } from 'pino'
-import { composeProviderEvents } from '../../src/compose/provider-events.ts'
-import { loadConfig } from '../../src/config.ts'
-import { ensurePartitions } from '../../src/db/outbox/partitions.ts'
-import { type Database, openDatabase } from '../../src/db/pool.ts'
-import { type App, baseApp } from '../../src/http/app.ts'
-import { providerEventRoutes } from '../../src/http/routes-provider-events.ts'
+import { composeProviderEvents } from '../../src/pipeline/feedback/compose.ts'
+import { providerEventRoutes } from '../../src/pipeline/feedback/routes.ts'
+import { ensurePartitions } from '../../src/platform/postgres/partitions.ts'
+import { type Database, openDatabase } from '../../src/platform/postgres/pool.ts'
+import { loadConfig } from '../../src/settings/config.ts'
+import { type App, baseApp } from '../../src/web/server.ts'
 import { createTestDatabase } from './postgres.ts'
 
 type EventsApiAnswer = {

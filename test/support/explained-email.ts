@@ -1,6 +1,6 @@
-import type { EmailSummary } from '../../src/contracts/email-view.ts'
-import type { EmailLocation, QueuePosition } from '../../src/contracts/explain.ts'
-import type { EmailStatus } from '../../src/contracts/states.ts'
+import type { EmailLocation, QueuePosition } from '../../src/emails/explain.ts'
+import type { EmailSummary } from '../../src/outbox/email-view.ts'
+import type { EmailStatus } from '../../src/outbox/states.ts'
 
 export const AT = '2026-01-23T10:00:00.000Z'
 export const LATER = '2026-01-23T10:00:30.000Z'

@@ -1,4 +1,4 @@
-import { uuidv7 } from '../../src/contracts/uuid.ts'
+import { uuidv7 } from '../../src/platform/text/uuid.ts'
 import { answerJson, readBody, serve } from './fake-http.ts'
 import type { ResendBody } from './fake-resend.ts'
 

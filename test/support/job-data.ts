@@ -1,4 +1,4 @@
-import { uuidv7 } from '../../src/contracts/uuid.ts'
+import { uuidv7 } from '../../src/platform/text/uuid.ts'
 
 /** What a job of ours carries. */
 export const jobData = (outboxId: string, change: object = {}) => ({

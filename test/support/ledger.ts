@@ -1,5 +1,5 @@
-import { type EmailEventType, type EmailStatus, mayMove } from '../../src/contracts/states.ts'
-import type { Queryable } from '../../src/db/query.ts'
+import { type EmailEventType, type EmailStatus, mayMove } from '../../src/outbox/states.ts'
+import type { Queryable } from '../../src/platform/postgres/query.ts'
 import type { SesAcceptance } from './fake-ses.ts'
 import { until } from './gateway.ts'
 import { forgotten } from './outbox.ts'

@@ -1,5 +1,5 @@
-import { ProcessFigures } from '../../src/telemetry/process/figures.ts'
-import { SYSTEM_METRICS } from '../../src/telemetry/system/index.ts'
+import { SYSTEM_METRICS } from '../../src/figures/metrics.ts'
+import { ProcessFigures } from '../../src/platform/telemetry/process-figures.ts'
 
 /** `labels` are known for the figures about the system. */
 export type KnownMetric = { name: string; type: string; about: 'system' | 'process'; labels: readonly string[] | null }

@@ -1,5 +1,5 @@
-import { type EmailStatus, mayMove } from '../../src/contracts/states.ts'
-import type { Queryable } from '../../src/db/query.ts'
+import { type EmailStatus, mayMove } from '../../src/outbox/states.ts'
+import type { Queryable } from '../../src/platform/postgres/query.ts'
 
 /** Writes down every change of an e-mail's status beside the events of the same transaction. */
 export async function watchStatuses(db: Queryable): Promise<void> {

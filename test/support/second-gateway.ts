@@ -1,8 +1,8 @@
 import { Writable } from 'node:stream'
-import { openStorage } from '../../src/compose/storage.ts'
-import { loadConfig, type Role } from '../../src/config.ts'
+import { openStorage } from '../../src/console/storage.ts'
 import { startGateway } from '../../src/main.ts'
-import { makeLog } from '../../src/telemetry/log.ts'
+import { makeLog } from '../../src/platform/telemetry/log.ts'
+import { loadConfig, type Role } from '../../src/settings/config.ts'
 import { SHARED_SECRETS } from './secrets.ts'
 
 export { SHARED_SECRETS } from './secrets.ts'

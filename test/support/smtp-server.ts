@@ -1,14 +1,17 @@
 import { Writable } from 'node:stream'
-import { keyVerifier } from '../../src/accepting/verify-key.ts'
-import { makeAccept } from '../../src/compose/accept.ts'
-import { loadConfig } from '../../src/config.ts'
-import { KeyRegistry } from '../../src/http/key-registry.ts'
-import { HtmlChecker } from '../../src/sending/html-check.ts'
-import type { SmtpDeps } from '../../src/smtp/commands.ts'
-import { SMTP_LIMITS, type SmtpLimits } from '../../src/smtp/limits.ts'
-import { type SmtpOptions, startSmtpServer } from '../../src/smtp/server.ts'
-import { makeLog } from '../../src/telemetry/log.ts'
-import { NO_TRACING } from '../../src/telemetry/tracing.ts'
+import { KeyRegistry, keyVerifier } from '../../src/companies/require-key.ts'
+import {
+  SMTP_LIMITS,
+  type SmtpDeps,
+  type SmtpLimits,
+  type SmtpOptions,
+  startSmtpServer,
+} from '../../src/doors/smtp/server.ts'
+import { makeAccept } from '../../src/pipeline/accept/compose.ts'
+import { HtmlChecker } from '../../src/platform/html/check.ts'
+import { makeLog } from '../../src/platform/telemetry/log.ts'
+import { NO_TRACING } from '../../src/platform/telemetry/tracing.ts'
+import { loadConfig } from '../../src/settings/config.ts'
 import type { TestGateway } from './gateway.ts'
 import { SHARED_SECRETS } from './secrets.ts'
 

@@ -3,7 +3,7 @@ import { createSign, randomUUID } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { signedText } from '../../src/http/sns.ts'
+import { signedText } from '../../src/providers/ses/sns.ts'
 
 export const TOPIC = 'arn:aws:sns:us-east-1:123456789012:email-events'
 export const CERT_FILE = 'SimpleNotificationService-0123456789abcdef0123456789abcdef.pem'

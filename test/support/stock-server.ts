@@ -6,7 +6,13 @@ import { chmod, chown, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { chooseServerUser, findFreePort, isRoot, run, type ServerUser } from '../../src/db/embedded/system.ts'
+import {
+  chooseServerUser,
+  findFreePort,
+  isRoot,
+  run,
+  type ServerUser,
+} from '../../src/platform/postgres/embedded/system.ts'
 import { reapWithUs } from './reaper.ts'
 
 /** Where Debian and Ubuntu put the server's programs, which are not in the PATH. */

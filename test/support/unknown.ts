@@ -1,6 +1,6 @@
-import { classifyProviderError, type ProviderError } from '../../src/contracts/provider-errors/classify.ts'
-import { uuidv7 } from '../../src/contracts/uuid.ts'
-import type { Queryable } from '../../src/db/query.ts'
+import type { Queryable } from '../../src/platform/postgres/query.ts'
+import { uuidv7 } from '../../src/platform/text/uuid.ts'
+import { classifyProviderError, type ProviderError } from '../../src/providers/errors/classify.ts'
 import type { OutgoingMessage, Provider, SendResult } from '../../src/providers/provider.ts'
 
 export type Scripted = Provider & { calls: OutgoingMessage[] }

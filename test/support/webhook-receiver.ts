@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { WebhookEvent } from '../../src/contracts/webhooks/events.ts'
+import type { WebhookEvent } from '../../src/webhooks/events.ts'
 import { type FakeServer, readBody, serve } from './fake-http.ts'
 import { type TestCompany, type TestGateway, until } from './gateway.ts'
 import type { Json } from './mail.ts'

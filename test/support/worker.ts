@@ -1,7 +1,7 @@
-import { openStorage } from '../../src/compose/storage.ts'
-import { loadConfig } from '../../src/config.ts'
+import { openStorage } from '../../src/console/storage.ts'
 import { startGateway } from '../../src/main.ts'
-import { makeLog } from '../../src/telemetry/log.ts'
+import { makeLog } from '../../src/platform/telemetry/log.ts'
+import { loadConfig } from '../../src/settings/config.ts'
 import { SHARED_SECRETS } from './secrets.ts'
 
 export type TestWorker = { stop: () => Promise<void>; logs: () => string }

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { hashEmail } from '../../src/contracts/hashing.ts'
-import { readyDueEmails } from '../../src/db/outbox/schedule.ts'
-import type { Queryable } from '../../src/db/query.ts'
-import { Semaphore } from '../../src/runtime/semaphore.ts'
+import { readyDueEmails } from '../../src/outbox/schedule.ts'
+import type { Queryable } from '../../src/platform/postgres/query.ts'
+import { Semaphore } from '../../src/platform/semaphores.ts'
+import { hashEmail } from '../../src/platform/text/hashing.ts'
 import { startTestGateway, type TestCompany, type TestGateway } from '../support/gateway.ts'
 import { read, send, sendOk } from '../support/mail.ts'
 import {

@@ -3,7 +3,7 @@ import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { hashEmail } from '../../src/contracts/hashing.ts'
+import { hashEmail } from '../../src/platform/text/hashing.ts'
 import { type TestCli, testCli } from '../support/cli.ts'
 import { runCommand } from '../support/process.ts'
 

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { hashEmail } from '../../src/contracts/hashing.ts'
-import type { SuppressionReason } from '../../src/contracts/suppression/rules.ts'
-import { type Database, openDatabase } from '../../src/db/pool.ts'
-import { expireSuppressions, removeSuppression } from '../../src/db/suppression/ends.ts'
-import { addSuppressions } from '../../src/db/suppression/list.ts'
-import { listAudit } from '../../src/db/suppression/reads.ts'
+import { type Database, openDatabase } from '../../src/platform/postgres/pool.ts'
+import { hashEmail } from '../../src/platform/text/hashing.ts'
+import { addSuppressions, expireSuppressions, removeSuppression } from '../../src/suppression/list.ts'
+import { listAudit } from '../../src/suppression/reads.ts'
+import type { SuppressionReason } from '../../src/suppression/rules.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>

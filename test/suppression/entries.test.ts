@@ -1,15 +1,11 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { hashEmail } from '../../src/contracts/hashing.ts'
-import {
-  SUPPRESSION_REASONS,
-  SUPPRESSION_SEVERITY,
-  type SuppressionReason,
-} from '../../src/contracts/suppression/rules.ts'
-import { uuidv7 } from '../../src/contracts/uuid.ts'
-import { insertCompany } from '../../src/db/companies/companies.ts'
-import { type Database, openDatabase } from '../../src/db/pool.ts'
-import { addSuppressions, type SuppressionEntry } from '../../src/db/suppression/list.ts'
+import { insertCompany } from '../../src/companies/companies.ts'
+import { type Database, openDatabase } from '../../src/platform/postgres/pool.ts'
+import { hashEmail } from '../../src/platform/text/hashing.ts'
+import { uuidv7 } from '../../src/platform/text/uuid.ts'
+import { addSuppressions, type SuppressionEntry } from '../../src/suppression/list.ts'
+import { SUPPRESSION_REASONS, SUPPRESSION_SEVERITY, type SuppressionReason } from '../../src/suppression/rules.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 
 const HASH = hashEmail('maria@example.com')

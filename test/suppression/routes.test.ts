@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { hashEmail } from '../../src/contracts/hashing.ts'
-import { addSuppressions, type SuppressionEntry } from '../../src/db/suppression/list.ts'
+import { hashEmail } from '../../src/platform/text/hashing.ts'
+import { addSuppressions, type SuppressionEntry } from '../../src/suppression/list.ts'
 import { startTestGateway, type TestCompany, type TestGateway } from '../support/gateway.ts'
 import { mail, rows, send } from '../support/mail.ts'
 

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { normaliseDocument } from '../../src/contracts/documents.ts'
+import { normaliseDocument } from '../../src/platform/text/documents.ts'
 import { type FakeSmtp, startFakeSmtp } from '../support/fake-smtp.ts'
 import { type Answer, call, startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { rows } from '../support/mail.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { ROOT_ATTRIBUTES, STEP_ATTRIBUTES } from '../../src/telemetry/tracing.ts'
+import { ROOT_ATTRIBUTES, STEP_ATTRIBUTES } from '../../src/platform/telemetry/tracing.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { rows, sendOk, untilStatus } from '../support/mail.ts'
 import { type CollectedSpan, type Collector, startCollector } from '../support/otlp-collector.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { rollUpStatistics } from '../../src/db/statistics.ts'
+import { rollUpStatistics } from '../../src/companies/statistics.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { captured, type Json, read, rows, send, untilStatus } from '../support/mail.ts'
 

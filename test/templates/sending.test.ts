@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { uuidv7 } from '../../src/contracts/uuid.ts'
+import { uuidv7 } from '../../src/platform/text/uuid.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { captured, type Json, read, rows, send, untilStatus } from '../support/mail.ts'
 

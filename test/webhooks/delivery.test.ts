@@ -1,9 +1,8 @@
 import { Resend } from 'resend'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hashPassword } from '../../src/contracts/password.ts'
-import { putAdministrator } from '../../src/db/companies/administrators.ts'
-import { programVersion } from '../../src/version.ts'
+import { hashPassword, putAdministrator } from '../../src/admins/administrators.ts'
+import { programVersion } from '../../src/platform/version.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { rows } from '../support/mail.ts'
 import {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { readWebhookBacklog } from '../../src/db/webhooks/deliveries.ts'
+import { readWebhookBacklog } from '../../src/webhooks/deliveries.ts'
 import { startTestGateway, type TestCompany, type TestGateway } from '../support/gateway.ts'
 import { rows } from '../support/mail.ts'
 import { register } from '../support/webhook-receiver.ts'

@@ -1,4 +1,4 @@
-/** What the gateway finds wrong with a whole CSV is written like this (src/contracts/suppression/csv.ts, src/bulk/read-import.ts). */
+/** What the gateway finds wrong with a whole CSV is written like this (src/suppression/csv.ts, src/jobs/request.ts). */
 const FORMS = {
   unknownColumn: /^its header names a column "(?<name>.*)"; there are: (?<columns>.+)$/s,
   columnTwice: /^its header names "(?<name>.*)" twice$/s,

@@ -10,7 +10,7 @@ export type RatePassed = {
 const SENTENCE =
   /^(\d+\.\d+) % (bounced for good|complained) \((\d+) of (\d+) recipients in (\d+) hours, the limit is (\d+\.\d+) %\)$/
 
-/** The gateway warns and pauses with sentences of one form (src/contracts/reputation.ts). null: somebody else wrote the text. */
+/** The gateway warns and pauses with sentences of one form (src/companies/reputation.ts). null: somebody else wrote the text. */
 export function parseReputationReason(text: string): RatePassed[] | null {
   const found = text.split('; ').map(sentence => SENTENCE.exec(sentence))
   if (!found.every(match => match !== null)) return null

@@ -9,7 +9,7 @@ import { retryReason } from './retry-reason.ts'
 
 const INSTANT = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g
 
-/** With so many an e-mail expires first: the policy persistent (src/contracts/retry.ts). */
+/** With so many an e-mail expires first: the policy persistent (src/settings/retry.ts). */
 const UNTIL_EXPIRY = 48
 
 /** The gateway explains in English; for other languages the same is said from the same facts. */

@@ -1,6 +1,6 @@
 type LastError = { code: string; category: string | null } | null
 
-/** Why an e-mail is tried again; the gateway's English sentences tell the same apart (src/contracts/explain.ts). */
+/** Why an e-mail is tried again; the gateway's English sentences tell the same apart (src/emails/explain.ts). */
 export function retryReason(lastError: LastError): 'failed' | 'throttled' | 'unconnected' | null {
   if (!lastError) return null
   const { code, category } = lastError

@@ -1,0 +1,167 @@
+import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
+import type pg from 'pg'
+import { writeAudit } from '../audit/audit.ts'
+import { inTransaction, type Queryable, run } from '../platform/postgres/query.ts'
+
+export type AdministratorLogin = { passwordHash: string; role: AdminRole }
+
+export async function findAdministrator(db: Queryable, name: string): Promise<AdministratorLogin | null> {
+  const [row] = await run<AdministratorLogin>(
+    db,
+    'find-administrator',
+    `select password_hash as "passwordHash", role from administrators where name = $1`,
+    [name],
+  )
+  return row ?? null
+}
+
+/** Creates the administrator, or changes the password and, if given, the role. A change ends all of their sessions and links. */
+export async function putAdministrator(
+  pool: pg.Pool,
+  name: string,
+  passwordHash: string,
+  { role, performedBy = 'gateway' }: { role?: AdminRole | undefined; performedBy?: string } = {},
+): Promise<{ role: AdminRole }> {
+  return inTransaction(pool, async tx => {
+    const before = await lockAdministrator(tx, name)
+    const after = role ?? before?.role ?? 'administrator'
+    await run(
+      tx,
+      'put-administrator',
+      `insert into administrators (name, password_hash, role) values ($1, $2, $3)
+       on conflict (name) do update set password_hash = excluded.password_hash, role = excluded.role`,
+      [name, passwordHash, after],
+    )
+    await endSignIns(tx, name)
+    await writeAudit(tx, {
+      performedBy,
+      action: before ? 'PASSWORD_CHANGED' : 'ADMINISTRATOR_CREATED',
+      subjectType: 'administrator',
+      subjectId: name,
+      before: before && { role: before.role },
+      after: { role: after },
+    })
+    return { role: after }
+  })
+}
+
+/** `null`: there is no such administrator. */
+export async function changeRole(
+  pool: pg.Pool,
+  name: string,
+  role: AdminRole,
+  performedBy: string,
+): Promise<{ before: AdminRole } | null> {
+  return inTransaction(pool, async tx => {
+    const before = await lockAdministrator(tx, name)
+    if (!before) return null
+    if (before.role === role) return { before: role }
+    await run(tx, 'change-role', 'update administrators set role = $2 where name = $1', [name, role])
+    await endSignIns(tx, name)
+    await writeAudit(tx, {
+      performedBy,
+      action: 'ROLE_CHANGED',
+      subjectType: 'administrator',
+      subjectId: name,
+      before: { role: before.role },
+      after: { role },
+    })
+    return { before: before.role }
+  })
+}
+
+export type ListedAdministrator = { name: string; role: AdminRole; sessions: number; createdAt: Date }
+
+/** `sessions`: not yet expired; some of them may have been idle for too long. */
+export async function listAdministrators(db: Queryable): Promise<ListedAdministrator[]> {
+  return run(
+    db,
+    'list-administrators',
+    `select name, role, created_at as "createdAt",
+       (select count(*)::int from admin_sessions s where s.administrator = a.name and s.expires_at > now()) as sessions
+     from administrators a order by name`,
+    [],
+  )
+}
+
+/** Sessions and links go with the row. */
+export async function removeAdministrator(pool: pg.Pool, name: string, performedBy = 'gateway'): Promise<boolean> {
+  return inTransaction(pool, async tx => {
+    const [row] = await run<{ role: AdminRole }>(
+      tx,
+      'remove-administrator',
+      'delete from administrators where name = $1 returning role',
+      [name],
+    )
+    if (!row) return false
+    await writeAudit(tx, {
+      performedBy,
+      action: 'ADMINISTRATOR_REMOVED',
+      subjectType: 'administrator',
+      subjectId: name,
+      before: { role: row.role },
+    })
+    return true
+  })
+}
+
+async function lockAdministrator(tx: Queryable, name: string): Promise<{ role: AdminRole } | null> {
+  const [row] = await run<{ role: AdminRole }>(
+    tx,
+    'lock-administrator',
+    'select role from administrators where name = $1 for update',
+    [name],
+  )
+  return row ?? null
+}
+
+async function endSignIns(tx: Queryable, name: string): Promise<void> {
+  await run(
+    tx,
+    'end-sign-ins',
+    `with links as (delete from admin_sign_in_links where administrator = $1)
+     delete from admin_sessions where administrator = $1`,
+    [name],
+  )
+}
+
+/** In order: each may do what the ones before it may. */
+export const ADMIN_ROLES = ['viewer', 'support', 'administrator'] as const
+export type AdminRole = (typeof ADMIN_ROLES)[number]
+
+export const isAdminRole = (text: string): text is AdminRole => (ADMIN_ROLES as readonly string[]).includes(text)
+
+export function roleSuffices(role: AdminRole, needed: AdminRole): boolean {
+  return ADMIN_ROLES.indexOf(role) >= ADMIN_ROLES.indexOf(needed)
+}
+
+/** What a route says about itself. `clear`: its answer cannot be masked, so viewers do not get it. */
+export type RouteNeeds = { role?: AdminRole | undefined; clear?: boolean | undefined }
+
+/** Everybody may read what can be masked; changes need support, unless the route says otherwise. */
+export function neededRole(method: string, { role, clear }: RouteNeeds): AdminRole {
+  const byMethod = method === 'GET' || method === 'HEAD' ? 'viewer' : 'support'
+  const needed = role ?? byMethod
+  return clear && needed === 'viewer' ? 'support' : needed
+}
+
+const COST = { N: 32_768, r: 8, p: 1, maxmem: 64 * 1024 * 1024 }
+
+/** Returns `scrypt$<salt>$<hash>`, both in base64. */
+export async function hashPassword(password: string, salt: Buffer = randomBytes(16)): Promise<string> {
+  return `scrypt$${salt.toString('base64')}$${(await derive(password, salt)).toString('base64')}`
+}
+
+export async function passwordMatches(password: string, stored: string): Promise<boolean> {
+  const [, salt, hash] = stored.split('$')
+  return timingSafeEqual(await derive(password, Buffer.from(salt!, 'base64')), Buffer.from(hash!, 'base64'))
+}
+
+function derive(password: string, salt: Buffer): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    scrypt(password, salt, 32, COST, (error, key) => (error ? reject(error) : resolve(key)))
+  })
+}
+
+/** Compared when the user does not exist, so that the response time does not reveal which names exist. */
+export const DUMMY_PASSWORD_HASH = `scrypt$${Buffer.alloc(16).toString('base64')}$${Buffer.alloc(32).toString('base64')}`

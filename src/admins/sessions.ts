@@ -1,0 +1,205 @@
+import { createHash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { LRUCache } from 'lru-cache'
+import { iso, type Queryable, run } from '../platform/postgres/query.ts'
+import { isPolled } from '../web/request-telemetry.ts'
+import type { AdminRole } from './administrators.ts'
+
+/** More sessions of one administrator end the oldest ones. */
+const MAX_SESSIONS = 50
+
+export type NewSession = {
+  sessionId: string
+  secretHash: Buffer
+  administrator: string
+  days: number
+  address: string
+  userAgent: string
+}
+
+/** Also deletes sessions that have ended: they are made nowhere else. */
+export async function putSession(tx: Queryable, session: NewSession): Promise<void> {
+  await run(
+    tx,
+    'put-admin-session',
+    `with ended as (
+       delete from admin_sessions where expires_at < now() or session_id in (
+         select session_id from admin_sessions where administrator = $3 order by signed_in_at desc offset ${MAX_SESSIONS - 1})
+     )
+     insert into admin_sessions (session_id, secret_hash, administrator, expires_at, address, user_agent)
+     values ($1, $2, $3, now() + make_interval(days => $4), $5, $6)`,
+    [session.sessionId, session.secretHash, session.administrator, session.days, session.address, session.userAgent],
+  )
+}
+
+export type SessionRow = {
+  sessionId: string
+  secretHash: Buffer
+  name: string
+  role: AdminRole
+  signedInAt: string
+  expiresAt: string
+  /** The time of the last request is more than a minute old. */
+  unseen: boolean
+}
+
+/** `null`: there is no such session, or it has expired. */
+export async function findSession(db: Queryable, sessionId: string, idleMinutes: number): Promise<SessionRow | null> {
+  const [row] = await run<SessionRow>(
+    db,
+    'find-admin-session',
+    `select s.session_id as "sessionId", s.secret_hash as "secretHash", a.name, a.role,
+       ${iso('s.signed_in_at')} as "signedInAt", ${iso('s.expires_at')} as "expiresAt",
+       s.last_seen_at < now() - interval '1 minute' as unseen
+     from admin_sessions s join administrators a on a.name = s.administrator
+     where s.session_id = $1 and s.expires_at > now() and s.last_seen_at > now() - make_interval(mins => $2)`,
+    [sessionId, idleMinutes],
+  )
+  return row ?? null
+}
+
+export async function touchSession(db: Queryable, sessionId: string): Promise<void> {
+  await run(
+    db,
+    'touch-admin-session',
+    `update admin_sessions set last_seen_at = now()
+     where session_id = $1 and last_seen_at < now() - interval '1 minute'`,
+    [sessionId],
+  )
+}
+
+export type ListedSession = {
+  sessionId: string
+  name: string
+  role: AdminRole
+  signedInAt: string
+  lastSeenAt: string
+  expiresAt: string
+  address: string
+  userAgent: string
+}
+
+/** Last seen first. `administrator` null: of everybody. */
+export async function listSessions(
+  db: Queryable,
+  administrator: string | null,
+  idleMinutes: number,
+): Promise<ListedSession[]> {
+  return run<ListedSession>(
+    db,
+    'list-admin-sessions',
+    `select s.session_id as "sessionId", a.name, a.role, ${iso('s.signed_in_at')} as "signedInAt",
+       ${iso('s.last_seen_at')} as "lastSeenAt", ${iso('s.expires_at')} as "expiresAt", s.address, s.user_agent as "userAgent"
+     from admin_sessions s join administrators a on a.name = s.administrator
+     where ($1::text is null or s.administrator = $1)
+       and s.expires_at > now() and s.last_seen_at > now() - make_interval(mins => $2)
+     order by s.last_seen_at desc, s.session_id limit 500`,
+    [administrator, idleMinutes],
+  )
+}
+
+/** Which sessions end: one, or all of an administrator. `owner` null: whoever's it is. */
+export type EndedSessions = { sessionId: string | null; owner: string | null }
+
+export async function endSessions(tx: Queryable, { sessionId, owner }: EndedSessions): Promise<EndedSession[]> {
+  return run<EndedSession>(
+    tx,
+    'end-admin-sessions',
+    `delete from admin_sessions
+     where ($1::uuid is null or session_id = $1) and ($2::text is null or administrator = $2)
+       and ($1::uuid is not null or $2::text is not null)
+     returning session_id as "sessionId", administrator as name`,
+    [sessionId, owner],
+  )
+}
+
+export type EndedSession = { sessionId: string; name: string }
+
+const PATTERN = /^([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.([A-Za-z0-9_-]{43})$/
+
+export type SessionToken = { id: string; secret: string }
+
+/** Of a session or of a sign-in link, as `<id>.<secret>`: the id finds the row, the secret is compared. */
+export function makeSessionToken(): SessionToken & { token: string; secretHash: Buffer } {
+  const id = randomUUID()
+  const secret = randomBytes(32).toString('base64url')
+  return { id, secret, token: `${id}.${secret}`, secretHash: hashOf(secret) }
+}
+
+export function parseSessionToken(text: string): SessionToken | null {
+  const match = PATTERN.exec(text)
+  return match && { id: match[1]!, secret: match[2]! }
+}
+
+export function sessionSecretMatches(secret: string, secretHash: Buffer): boolean {
+  return timingSafeEqual(hashOf(secret), secretHash)
+}
+
+/** A fast hash is enough for 256 random bits. */
+const hashOf = (secret: string) => createHash('sha256').update(secret).digest()
+
+export type SessionLimits = { idleMinutes: number; days: number }
+
+const COOKIE = 'email_gateway_session'
+/** A session that another process has ended is refused within this time. */
+const KEEP_MS = 1_000
+const MAX_CACHED = 1_000
+
+/** Sessions are rows that every API process reads, a moment late at most. */
+export class AdminSessions {
+  readonly limits: SessionLimits
+  readonly #db: Queryable
+  readonly #cached: LRUCache<string, SessionRow>
+
+  constructor(db: Queryable, limits: SessionLimits) {
+    this.limits = limits
+    this.#db = db
+    this.#cached = new LRUCache({ max: MAX_CACHED, ttl: KEEP_MS })
+  }
+
+  /**
+   * The session of the request's cookie. Counts as a sign of life, so that a session in use does not become idle; a page that is only
+   * open and polls does not use it.
+   */
+  async ofRequest(request: FastifyRequest): Promise<SessionRow | null> {
+    const session = await this.#find(sessionCookie(request))
+    if (session?.unseen && !isPolled(request)) {
+      session.unseen = false
+      await touchSession(this.#db, session.sessionId)
+    }
+    return session
+  }
+
+  async #find(cookie: string | null): Promise<SessionRow | null> {
+    const token = parseSessionToken(cookie ?? '')
+    if (!token) return null
+    const session = this.#cached.get(token.id) ?? (await findSession(this.#db, token.id, this.limits.idleMinutes))
+    if (!session || !sessionSecretMatches(token.secret, session.secretHash)) return null
+    if (!this.#cached.has(token.id)) this.#cached.set(token.id, session)
+    return session
+  }
+
+  /** Ended by this process: refused at once. */
+  forget(sessionId: string): void {
+    this.#cached.delete(sessionId)
+  }
+}
+
+export function sessionCookie({ headers }: FastifyRequest): string | null {
+  for (const part of (headers.cookie ?? '').split(';')) {
+    const [name, value] = part.trim().split('=', 2)
+    if (name === COOKIE) return value ?? ''
+  }
+  return null
+}
+
+export function setSessionCookie(reply: FastifyReply, token: string, days: number, secure: boolean): FastifyReply {
+  return reply.header('set-cookie', cookieOf(token, days * 86_400, secure))
+}
+
+export function clearSessionCookie(reply: FastifyReply, secure: boolean): FastifyReply {
+  return reply.header('set-cookie', cookieOf('', 0, secure))
+}
+
+const cookieOf = (value: string, seconds: number, secure: boolean) =>
+  `${COOKIE}=${value}; Path=/admin; Max-Age=${seconds}; HttpOnly; SameSite=Strict${secure ? '; Secure' : ''}`

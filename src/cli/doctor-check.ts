@@ -1,1 +1,0 @@
-export type Check = { name: string; state: 'ok' | 'warning' | 'failed'; detail: string }

@@ -1,0 +1,180 @@
+import type pg from 'pg'
+import { type Author, changedFields, writeAudit } from '../audit/audit.ts'
+import type { Database } from '../platform/postgres/pool.ts'
+import { inTransaction, iso, type Queryable, run } from '../platform/postgres/query.ts'
+import {
+  type Company,
+  type CompanyChange,
+  findCompany,
+  insertCompany,
+  lockCompanies,
+  setDefaultCompany,
+  updateCompany,
+} from './companies.ts'
+import { hashSecret, insertKey, type KeyMode, makeApiKey, type Owner, revokeKey, SCOPES, type Scope } from './keys.ts'
+
+export type NewCompany = { name: string } & CompanyChange
+
+/** A company with its first key. null: there is one of this name. */
+export async function addCompany(
+  db: Database,
+  pepper: string,
+  company: NewCompany,
+  author: Author,
+): Promise<({ company: Company } & NewKey) | null> {
+  return inTransaction(db.pool, async tx => {
+    await run(tx, 'lock-company-names', `select pg_advisory_xact_lock(hashtext('companies.name'))`, [])
+    if (await findCompany(tx, company.name)) return null
+    const created = await insertCompany(tx, { companyId: db.clock.newId(), ...company })
+    const { companyId } = created
+    const key = await createKey(tx, pepper, { companyId })
+    await auditCompany(tx, { ...author, companyId, action: 'COMPANY_CREATED', metadata: settingsOf(created) })
+    return { company: created, ...key }
+  })
+}
+
+/** Changes the given settings and no others. null: there is no such company. */
+export async function changeCompany(
+  pool: pg.Pool,
+  companyId: string,
+  { isDefault, ...change }: CompanyChange & { isDefault?: true | undefined },
+  author: Author,
+): Promise<Company | null> {
+  return inTransaction(pool, async tx => {
+    await lockCompanies(tx, isDefault ? null : companyId)
+    const before = await findCompany(tx, companyId)
+    if (!before) return null
+    await updateCompany(tx, companyId, change)
+    if (isDefault) await setDefaultCompany(tx, companyId)
+    const after = (await findCompany(tx, companyId))!
+    const changed = changedFields(settingsOf(before), settingsOf(after))
+    if (changed)
+      await auditCompany(tx, {
+        ...author,
+        companyId,
+        action: 'COMPANY_CHANGED',
+        before: changed.before,
+        metadata: changed.after,
+      })
+    return after
+  })
+}
+
+function settingsOf(company: Company) {
+  const { name, fromDomains, defaultFrom, weight, ratePerSecond, retryPolicy, locale, isDefault } = company
+  return { name, fromDomains, defaultFrom, weight, ratePerSecond, retryPolicy, locale, isDefault }
+}
+
+export type WantedKey = { companyId: string; mode: KeyMode; scopes: Scope[]; name: string | null }
+
+export async function issueKey(pool: pg.Pool, pepper: string, wanted: WantedKey, author: Author): Promise<NewKey> {
+  return inTransaction(pool, async tx => {
+    const key = await createKey(tx, pepper, wanted)
+    const { companyId, ...after } = wanted
+    await writeAudit(tx, {
+      ...author,
+      subjectType: 'api_key',
+      subjectId: key.keyId,
+      companyId,
+      action: 'API_KEY_CREATED',
+      after,
+    })
+    return key
+  })
+}
+
+/** Only a key of `owner`, when one is given. false: there is no such key, or it was revoked before. */
+export async function withdrawKey(
+  pool: pg.Pool,
+  keyId: string,
+  owner: Partial<Owner>,
+  author: Author,
+): Promise<boolean> {
+  return inTransaction(pool, async tx => {
+    const revoked = await revokeKey(tx, keyId, owner)
+    if (!revoked) return false
+    const { companyId, ...before } = revoked
+    await writeAudit(tx, {
+      ...author,
+      subjectType: 'api_key',
+      subjectId: keyId,
+      companyId,
+      action: 'API_KEY_REVOKED',
+      before,
+    })
+    return true
+  })
+}
+
+export type NewKey = { keyId: string; apiKey: string }
+
+/** The only time the key is readable: the database stores its keyed hash. */
+export async function createKey(
+  db: Queryable,
+  pepper: string,
+  key: { companyId: string; mode?: KeyMode; scopes?: Scope[]; name?: string | null },
+): Promise<NewKey> {
+  const made = makeApiKey(key.mode ?? 'live')
+  await insertKey(db, {
+    keyId: made.keyId,
+    companyId: key.companyId,
+    mode: made.mode,
+    secretHash: hashSecret(made.secret, pepper),
+    scopes: key.scopes ?? [...SCOPES],
+    name: key.name ?? null,
+  })
+  return { keyId: made.keyId, apiKey: made.apiKey }
+}
+
+/** Creates a company and its first key in one transaction. */
+export async function registerCompany(
+  db: Database,
+  pepper: string,
+  company: { name: string } & CompanyChange,
+): Promise<{ company: Company; apiKey: string; keyId: string }> {
+  return inTransaction(db.pool, async tx => {
+    const created = await insertCompany(tx, { companyId: db.clock.newId(), ...company })
+    const key = await createKey(tx, pepper, { companyId: created.companyId })
+    return { company: created, ...key }
+  })
+}
+
+type CompanyAction = 'WARNED' | 'WARNING_ENDED' | 'PAUSED' | 'RESUMED' | 'COMPANY_CREATED' | 'COMPANY_CHANGED'
+export type CompanyAudit = Author & {
+  companyId: string
+  action: CompanyAction
+  before?: Record<string, unknown> | null
+  metadata?: Record<string, unknown>
+}
+
+export async function auditCompany(tx: Queryable, { metadata = {}, ...entry }: CompanyAudit): Promise<void> {
+  await writeAudit(tx, { ...entry, subjectType: 'company', subjectId: entry.companyId, after: metadata })
+}
+
+export type CompanyAuditRow = {
+  id: number
+  action: string
+  subjectType: string
+  subjectId: string
+  reason: string | null
+  performedBy: string
+  performedAt: string
+  before: Record<string, unknown> | null
+  after: Record<string, unknown> | null
+}
+
+/** Of the company, its keys, webhooks and templates; newest first, older than `beforeId`. */
+export async function listCompanyAudit(
+  db: Queryable,
+  companyId: string,
+  { beforeId = null, limit = 100 }: { beforeId?: number | null; limit?: number } = {},
+): Promise<CompanyAuditRow[]> {
+  return run<CompanyAuditRow>(
+    db,
+    'list-company-audit',
+    `select id::float8 as id, action, subject_type as "subjectType", subject_id as "subjectId", reason, performed_by as "performedBy",
+       before, after, ${iso('performed_at')} as "performedAt"
+     from audit_log where company_id = $1 and ($3::bigint is null or id < $3) order by id desc limit $2`,
+    [companyId, limit, beforeId],
+  )
+}

@@ -1,0 +1,150 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { type Queryable, run } from '../platform/postgres/query.ts'
+import type { RetryPolicyName } from '../settings/retry.ts'
+
+/** The key and the settings of its company that a request needs, in one row. */
+export type KnownKey = {
+  keyId: string
+  companyId: string
+  companyName: string
+  mode: 'live' | 'test'
+  secretHash: Buffer
+  scopes: Scope[]
+  revoked: boolean
+  fromDomains: string[]
+  defaultFrom: string | null
+  ratePerSecond: number | null
+  retryPolicy: RetryPolicyName | null
+}
+
+export async function findKeys(db: Queryable, keyIds: string[]): Promise<KnownKey[]> {
+  return run<KnownKey>(
+    db,
+    'find-api-keys',
+    `select k.key_id as "keyId", k.company_id as "companyId", c.name as "companyName", k.mode, k.secret_hash as "secretHash",
+       k.scopes, k.revoked_at is not null as revoked, c.from_domains as "fromDomains", c.default_from as "defaultFrom",
+       c.rate_per_second as "ratePerSecond", c.retry_policy as "retryPolicy"
+     from api_keys k join companies c using (company_id) where k.key_id = any($1)`,
+    [keyIds],
+  )
+}
+
+export async function countActiveKeys(db: Queryable, companyId: string): Promise<number> {
+  const [row] = await run<{ count: number }>(
+    db,
+    'count-active-keys',
+    'select count(*)::int as count from api_keys where company_id = $1 and revoked_at is null',
+    [companyId],
+  )
+  return row!.count
+}
+
+export async function insertKey(
+  db: Queryable,
+  key: { keyId: string; companyId: string; mode: string; secretHash: Buffer; scopes: Scope[]; name: string | null },
+): Promise<void> {
+  await run(
+    db,
+    'insert-api-key',
+    `insert into api_keys (key_id, company_id, mode, secret_hash, scopes, name) values ($1, $2, $3, $4, $5, $6)`,
+    [key.keyId, key.companyId, key.mode, key.secretHash, key.scopes, key.name],
+  )
+}
+
+export type KeyListing = {
+  keyId: string
+  companyId: string
+  companyName: string
+  mode: string
+  scopes: Scope[]
+  name: string | null
+  createdAt: Date
+  lastUsedAt: Date | null
+  revokedAt: Date | null
+}
+
+export async function listKeys(db: Queryable, companyId: string | null): Promise<KeyListing[]> {
+  return run<KeyListing>(
+    db,
+    'list-api-keys',
+    `select k.key_id as "keyId", k.company_id as "companyId", c.name as "companyName", k.mode, k.scopes, k.name,
+       k.created_at as "createdAt", k.last_used_at as "lastUsedAt", k.revoked_at as "revokedAt"
+     from api_keys k join companies c using (company_id) where $1::uuid is null or k.company_id = $1 order by k.created_at`,
+    [companyId],
+  )
+}
+
+export type RevokedKey = Pick<KeyListing, 'companyId' | 'mode' | 'scopes' | 'name'>
+
+/** Only a key of `owner`, as far as it is given. null: there is no such key, or it was revoked before. */
+export async function revokeKey(db: Queryable, keyId: string, owner: Partial<Owner> = {}): Promise<RevokedKey | null> {
+  const mode = owner.test === undefined ? null : owner.test ? 'test' : 'live'
+  const [row] = await run<RevokedKey>(
+    db,
+    'revoke-api-key',
+    `update api_keys set revoked_at = now()
+     where key_id = $1 and revoked_at is null and ($2::uuid is null or company_id = $2) and ($3::text is null or mode = $3)
+     returning company_id as "companyId", mode, scopes, name`,
+    [keyId, owner.companyId ?? null, mode],
+  )
+  return row ?? null
+}
+
+/** Whether there is a key of this id, also one that was revoked. */
+export async function keyExists(db: Queryable, keyId: string): Promise<boolean> {
+  const rows = await run(db, 'key-exists', `select 1 as one from api_keys where key_id = $1`, [keyId])
+  return rows.length > 0
+}
+
+/** Called periodically with all keys used since the last call, not once per request. */
+export async function touchKeys(db: Queryable, keyIds: string[]): Promise<void> {
+  await run(db, 'touch-api-keys', `update api_keys set last_used_at = now() where key_id = any($1)`, [keyIds])
+}
+
+export const SCOPES = ['send', 'read', 'manage'] as const
+export type Scope = (typeof SCOPES)[number]
+/** Every row that an API key reads or changes belongs to one company and one mode (live or test). */
+export type Owner = { companyId: string; test: boolean }
+
+export type KeyMode = 'live' | 'test'
+
+const PATTERN = /^sk_(live|test)_([0-9a-z]{16})_([0-9A-Za-z]{40})$/
+const ALPHABET = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'
+
+export type ParsedKey = { mode: KeyMode; keyId: string; secret: string }
+
+/** `sk_live_<id>_<secret>`: the id finds the row, the secret is compared. */
+export function parseApiKey(text: string): ParsedKey | null {
+  const match = PATTERN.exec(text)
+  return match && { mode: match[1] as KeyMode, keyId: match[2]!, secret: match[3]! }
+}
+
+export function makeApiKey(
+  mode: KeyMode,
+  random: (size: number) => Buffer = randomBytes,
+): ParsedKey & { apiKey: string } {
+  const keyId = randomText(16, 36, random)
+  const secret = randomText(40, 62, random)
+  return { mode, keyId, secret, apiKey: `sk_${mode}_${keyId}_${secret}` }
+}
+
+/** A fast hash is enough for 238 random bits; without the pepper a stolen table cannot be used to check guesses. */
+export function hashSecret(secret: string, pepper: string): Buffer {
+  return createHmac('sha256', pepper).update(secret).digest()
+}
+
+export function secretMatches(secret: string, expected: Buffer, pepper: string): boolean {
+  return timingSafeEqual(hashSecret(secret, pepper), expected)
+}
+
+/** Rejection sampling, so that every character is equally likely. */
+function randomText(length: number, alphabetSize: number, random: (size: number) => Buffer): string {
+  const limit = 256 - (256 % alphabetSize)
+  let text = ''
+  while (text.length < length) {
+    for (const byte of random(length)) {
+      if (byte < limit && text.length < length) text += ALPHABET[byte % alphabetSize]
+    }
+  }
+  return text
+}

@@ -1,0 +1,266 @@
+import type pg from 'pg'
+import type { Logger } from 'pino'
+import { inTransaction, iso, type Queryable, run } from '../platform/postgres/query.ts'
+import { maskSensitive } from '../platform/text/masking.ts'
+import { putCompanyNotice } from '../webhooks/enqueue.ts'
+import { auditCompany } from './changes.ts'
+import { isPausedBy, pauseCompany, resumeCompany } from './companies.ts'
+
+/** Recorded as the one who acted when the gateway itself warns or pauses. */
+export const BY_REPUTATION = 'reputation'
+
+/** Warns and pauses companies whose bounces or complaints pass the limits. Returns how many steps were taken. */
+export async function warnOrPauseCompanies(pool: pg.Pool, log: Logger): Promise<number> {
+  return inTransaction(pool, async tx => {
+    let taken = 0
+    for (const company of await lockCompaniesToReview(tx)) {
+      const { steps, reason } = decideReputation(company)
+      for (const step of steps) {
+        if (step === 'warn') await warn(tx, company, reason, log)
+        if (step === 'pause') await pause(tx, company, reason, log)
+        if (step === 'end-warning') await endWarningOf(tx, company, log)
+        taken++
+      }
+    }
+    return taken
+  })
+}
+
+async function warn(tx: Queryable, company: CompanyFigures, reason: string, log: Logger): Promise<void> {
+  const { companyId } = company
+  const data = figuresOf(company)
+  await warnCompany(tx, companyId, reason)
+  await auditCompany(tx, { companyId, action: 'WARNED', reason, performedBy: BY_REPUTATION, metadata: data })
+  await putCompanyNotice(tx, { companyId, type: 'company.warned', data: { companyId, reason, ...data } })
+  log.warn({ companyId, reason, ...data }, 'A company endangers the reputation of the sender: warned')
+}
+
+async function pause(tx: Queryable, company: CompanyFigures, reason: string, log: Logger): Promise<void> {
+  const { companyId } = company
+  const data = figuresOf(company)
+  await pauseCompany(tx, companyId, reason, BY_REPUTATION)
+  await auditCompany(tx, { companyId, action: 'PAUSED', reason, performedBy: BY_REPUTATION, metadata: data })
+  await putCompanyNotice(tx, { companyId, type: 'company.paused', data: { companyId, reason, ...data } })
+  log.error({ companyId, reason, ...data }, 'A company endangers the reputation of the sender: paused')
+}
+
+async function endWarningOf(tx: Queryable, { companyId }: CompanyFigures, log: Logger): Promise<void> {
+  const reason = 'Bounces and complaints are below half of the limits again'
+  await endWarning(tx, companyId)
+  await auditCompany(tx, { companyId, action: 'WARNING_ENDED', reason, performedBy: BY_REPUTATION })
+  log.info({ companyId }, 'A company is in good standing again')
+}
+
+function figuresOf({ sent, bounced, complained }: CompanyFigures) {
+  return { sent, bounced, complained, bounceRate: rateOf(bounced, sent), complaintRate: rateOf(complained, sent) }
+}
+
+/** By an administrator. The typed reason may name a person: it is stored masked. */
+export type ManualChange = { companyId: string; reason: string; performedBy: string }
+
+/** false: there is no such company, or its reputation has paused it: another reason must not hide that one. */
+export async function pauseManually(
+  pool: pg.Pool,
+  { companyId, reason: typed, performedBy }: ManualChange,
+): Promise<boolean> {
+  const reason = maskSensitive(typed)
+  return inTransaction(pool, async tx => {
+    if ((await isPausedBy(tx, companyId, BY_REPUTATION)) || !(await pauseCompany(tx, companyId, reason, performedBy)))
+      return false
+    await auditCompany(tx, { companyId, action: 'PAUSED', reason, performedBy })
+    return true
+  })
+}
+
+/** The figures start from zero: with the old ones it would be paused again at once. false: it was not paused. */
+export async function resumeManually(
+  pool: pg.Pool,
+  { companyId, reason: typed, performedBy }: ManualChange,
+): Promise<boolean> {
+  const reason = maskSensitive(typed)
+  return inTransaction(pool, async tx => {
+    if (!(await resumeCompany(tx, companyId))) return false
+    await resetReputation(tx, companyId)
+    await auditCompany(tx, { companyId, action: 'RESUMED', reason, performedBy })
+    return true
+  })
+}
+
+/**
+ * Above these rates a company endangers the sending reputation of all companies; see docs/provider-events.md. `pauseAt` is the
+ * rate at which Amazon SES itself stops an account. The minimums keep small samples from counting.
+ */
+export const REPUTATION_LIMITS = {
+  windowHours: 24,
+  /** A company that is still above the limit so long after its warning is paused. */
+  graceMinutes: 60,
+  bounce: { warnAt: 0.05, pauseAt: 0.1, minSent: 100, minEvents: 5 },
+  complaint: { warnAt: 0.001, pauseAt: 0.005, minSent: 100, minEvents: 3 },
+} as const
+
+/** Recipients within the window. */
+export type ReputationCounts = { sent: number; bounced: number; complained: number }
+
+export type ReputationLevel =
+  /** Below half of every limit: good enough to end a warning. */
+  { kind: 'good' } | { kind: 'between' } | { kind: 'above'; severe: boolean; reason: string }
+
+/** `bounced` counts permanent bounces only. */
+export function assessReputation({ sent, bounced, complained }: ReputationCounts): ReputationLevel {
+  const { bounce, complaint, windowHours } = REPUTATION_LIMITS
+  const found = [
+    { ...bounce, events: bounced, what: 'bounced for good' },
+    { ...complaint, events: complained, what: 'complained' },
+  ].map(one => ({ ...one, rate: rateOf(one.events, sent) }))
+  const above = found.filter(one => sent >= one.minSent && one.events >= one.minEvents && one.rate >= one.warnAt)
+  if (above.length > 0) {
+    // The admin UI recognises this form to translate it (admin/src/lib/reputation-reason.ts).
+    const sentences = above.map(
+      one =>
+        `${percent(one.rate)} ${one.what} (${one.events} of ${sent} recipients in ${windowHours} hours, the limit is ${percent(one.warnAt)})`,
+    )
+    return { kind: 'above', severe: above.some(one => one.rate >= one.pauseAt), reason: sentences.join('; ') }
+  }
+  return found.every(one => one.rate < one.warnAt / 2) ? { kind: 'good' } : { kind: 'between' }
+}
+
+export type CompanyReputation = ReputationCounts & {
+  /** Minutes since the warning; null without one. */
+  warnedMinutes: number | null
+  paused: boolean
+}
+
+export type ReputationStep = 'warn' | 'pause' | 'end-warning' | null
+
+/** Warns first; pauses at once if severe, or later if the warning did not help. Only administrators resume a company. */
+export function decideReputation(company: CompanyReputation): { steps: ReputationStep[]; reason: string } {
+  const level = assessReputation(company)
+  if (level.kind !== 'above')
+    return { steps: level.kind === 'good' && company.warnedMinutes !== null ? ['end-warning'] : [], reason: '' }
+  const { severe, reason } = level
+  const steps: ReputationStep[] = company.warnedMinutes === null ? ['warn'] : []
+  const overdue = company.warnedMinutes !== null && company.warnedMinutes >= REPUTATION_LIMITS.graceMinutes
+  if (!company.paused && (severe || overdue)) steps.push('pause')
+  return { steps, reason }
+}
+
+export const rateOf = (events: number, sent: number) =>
+  sent === 0 ? (events === 0 ? 0 : 1) : Math.min(1, events / sent)
+
+const percent = (rate: number) => `${(rate * 100).toFixed(rate < 0.01 ? 2 : 1)} %`
+
+export type ReputationCount = { companyId: string; sent?: number; bounced?: number; complained?: number }
+
+/** Adds to the current hour. Ordered by id, so that two processes cannot deadlock. */
+export async function addToReputation(db: Queryable, counts: ReputationCount[]): Promise<void> {
+  if (counts.length === 0) return
+  await run(
+    db,
+    'add-to-reputation',
+    `insert into statistics as s (company_id, step, at, reputation_sent, reputation_bounced, reputation_complained)
+     select c.company_id, 'hour', date_trunc('hour', now()), sum(coalesce(x.sent, 0)), sum(coalesce(x.bounced, 0)), sum(coalesce(x.complained, 0))
+     from json_to_recordset($1::json) as x("companyId" uuid, sent bigint, bounced bigint, complained bigint)
+     join companies c on c.company_id = x."companyId" group by c.company_id order by c.company_id
+     on conflict (company_id, template_type, step, at) do update
+       set reputation_sent = s.reputation_sent + excluded.reputation_sent, reputation_bounced = s.reputation_bounced + excluded.reputation_bounced,
+         reputation_complained = s.reputation_complained + excluded.reputation_complained`,
+    [JSON.stringify(counts)],
+  )
+}
+
+/** What each company sent within the window, and what came of it: `company_id, sent, bounced, complained`. */
+const FIGURES = `select company_id, sum(reputation_sent)::float8 as sent, sum(reputation_bounced)::float8 as bounced,
+    sum(reputation_complained)::float8 as complained
+  from statistics where template_type = '' and step = 'hour' and at > now() - $1 * interval '1 hour' group by company_id`
+
+export type CompanyFigures = {
+  companyId: string
+  name: string
+  sent: number
+  bounced: number
+  complained: number
+  warnedMinutes: number | null
+  paused: boolean
+}
+
+/** Companies with a bounce or complaint in the window, or with a warning. Locked, so that two processes do not both warn. */
+export async function lockCompaniesToReview(tx: Queryable): Promise<CompanyFigures[]> {
+  return run<CompanyFigures>(
+    tx,
+    'lock-companies-to-review',
+    `with figures as materialized (${FIGURES})
+     select c.company_id as "companyId", c.name, coalesce(f.sent, 0) as sent, coalesce(f.bounced, 0) as bounced,
+       coalesce(f.complained, 0) as complained, c.paused_at is not null as paused,
+       (extract(epoch from now() - c.warned_at) / 60)::float8 as "warnedMinutes"
+     from companies c left join figures f using (company_id)
+     where f.bounced > 0 or f.complained > 0 or c.warned_at is not null
+     order by c.company_id for no key update of c skip locked`,
+    [REPUTATION_LIMITS.windowHours],
+  )
+}
+
+export async function warnCompany(tx: Queryable, companyId: string, reason: string): Promise<void> {
+  await run(
+    tx,
+    'warn-company',
+    `update companies set warned_at = now(), warn_reason = $2, updated_at = now() where company_id = $1`,
+    [companyId, reason],
+  )
+}
+
+export async function endWarning(tx: Queryable, companyId: string): Promise<void> {
+  await run(
+    tx,
+    'end-warning',
+    `update companies set warned_at = null, warn_reason = null, updated_at = now() where company_id = $1`,
+    [companyId],
+  )
+}
+
+/** The figures restart at zero. Rows are locked in the order of the roll-up, which adds to several of a company, too. */
+export async function resetReputation(tx: Queryable, companyId: string): Promise<void> {
+  await run(
+    tx,
+    'reset-reputation',
+    `with counted as materialized (
+       select at from statistics where company_id = $1 and template_type = '' and step = 'hour' and at > now() - $2 * interval '1 hour'
+       order by at for update
+     ), reset as (
+       update statistics s set reputation_sent = 0, reputation_bounced = 0, reputation_complained = 0 from counted
+       where s.company_id = $1 and s.template_type = '' and s.step = 'hour' and s.at = counted.at
+     )
+     update companies set reputation_since = now(), warned_at = null, warn_reason = null where company_id = $1`,
+    [companyId, REPUTATION_LIMITS.windowHours],
+  )
+}
+
+export type CompanyStandingRow = {
+  companyId: string
+  name: string
+  sent: number
+  bounced: number
+  complained: number
+  warnedAt: string | null
+  warnReason: string | null
+  pausedAt: string | null
+  pauseReason: string | null
+  pausedBy: string | null
+  isDefault: boolean
+  weight: number
+  ratePerSecond: number | null
+  createdAt: string
+}
+
+export async function listStandings(db: Queryable): Promise<CompanyStandingRow[]> {
+  return run<CompanyStandingRow>(
+    db,
+    'list-standings',
+    `select c.company_id as "companyId", c.name, coalesce(f.sent, 0) as sent, coalesce(f.bounced, 0) as bounced,
+       coalesce(f.complained, 0) as complained, ${iso('c.warned_at')} as "warnedAt", c.warn_reason as "warnReason",
+       ${iso('c.paused_at')} as "pausedAt", c.pause_reason as "pauseReason", c.paused_by as "pausedBy", ${iso('c.created_at')} as "createdAt",
+       c.is_default as "isDefault", c.weight, c.rate_per_second as "ratePerSecond"
+     from companies c left join (${FIGURES}) f using (company_id)
+     order by c.name`,
+    [REPUTATION_LIMITS.windowHours],
+  )
+}

@@ -1,0 +1,297 @@
+import { LRUCache } from 'lru-cache'
+import { z } from 'zod'
+import { companyQuery, queriedCompany } from '../companies/company-of-request.ts'
+import {
+  bucketOf,
+  COUNTED,
+  type Counted,
+  type CountedBucket,
+  OVERVIEW_RANGES,
+  type OverviewRange,
+  rangeBegin,
+  readSeries,
+} from '../companies/statistics.ts'
+import { EMAIL_STATUSES } from '../outbox/states.ts'
+import { cachedQuery } from '../platform/cache.ts'
+import type { Database } from '../platform/postgres/pool.ts'
+import { iso, type Queryable, run } from '../platform/postgres/query.ts'
+import { listProviders, type ProviderRow } from '../providers/state.ts'
+import { rateAfter } from '../providers/throttle.ts'
+import { countWorkers } from '../settings/workers.ts'
+import type { AdminRouteDeps } from '../web/access.ts'
+import { problemAnswers } from '../web/openapi.ts'
+import type { App } from '../web/server.ts'
+import { listChangedEmails } from './live.ts'
+import { readQueue, readSendRates } from './queue.ts'
+
+export const OVERVIEW_RANGE_NAMES = Object.keys(OVERVIEW_RANGES) as [OverviewRange, ...OverviewRange[]]
+
+const ATTENTION_KINDS = [
+  'ledger-imbalance',
+  'dead-letters',
+  'provider-parked',
+  'no-worker',
+  'waiting-long',
+  'unknown-sends',
+  'company-paused',
+  'company-warned',
+  'webhooks-disabled',
+] as const
+
+const instant = z.iso.datetime()
+const count = z.int()
+const counted = {
+  accepted: count.describe('E-mails'),
+  sent: count.describe('E-mails'),
+  delivered: count.describe('Recipients: an e-mail may have several'),
+  bounced: count.describe('Recipients'),
+  complained: count.describe('Recipients'),
+  failed: count.describe('E-mails that failed, were rejected or expired'),
+}
+
+const queueSchema = z
+  .object({
+    ready: count,
+    held: count.describe('Those of the ready ones whose company is paused'),
+    scheduled: count,
+    unknown: count,
+    oldestWaitingSeconds: z
+      .number()
+      .nullable()
+      .describe('Of the ready e-mails that are not held, since it was due; null: there is none'),
+    deadLetters: count.describe('Those that can still be replayed'),
+  })
+  .describe('Each counted up to 100 000')
+  .meta({ id: 'QueueCounts' })
+
+export const overviewSchema = z
+  .object({
+    range: z.object({
+      from: instant.describe('The begin of the first bucket, so that the whole range is covered'),
+      to: instant,
+      bucketSeconds: count,
+    }),
+    countedUntil: instant.describe('The series and totals hold everything up to this moment'),
+    series: z.array(z.object({ at: instant, ...counted })).describe('Events of live e-mails, oldest bucket first'),
+    totals: z.object(counted),
+    queue: queueSchema,
+    providers: z.array(
+      z.object({
+        name: z.string(),
+        state: z
+          .enum(['healthy', 'parked', 'open'])
+          .describe('parked: its mail waits until nextProbeAt; open: the next e-mail tries it'),
+        reason: z.string().nullable(),
+        nextProbeAt: instant.nullable(),
+        ratePerSecond: z.number().describe('Attempts, over the last ten seconds'),
+        maxPerSecond: z.number().nullable().describe('What it allows; null: no limit is known'),
+      }),
+    ),
+    attention: z.array(
+      z.object({
+        kind: z.enum(ATTENTION_KINDS),
+        count,
+        since: instant.nullable(),
+        code: z.string().nullable().describe('An error code, the name of a provider, or why'),
+        companyId: z.uuid().nullable(),
+        companyName: z.string().nullable(),
+      }),
+    ),
+  })
+  .meta({ id: 'Overview' })
+
+export const liveSchema = z
+  .object({
+    queue: queueSchema,
+    emails: z
+      .array(z.object({ outboxId: z.uuid(), companyId: z.uuid(), status: z.enum(EMAIL_STATUSES) }))
+      .describe('E-mails with an event in the last ten seconds, newest first, 100 at most'),
+  })
+  .meta({ id: 'LiveFigures' })
+
+export type Overview = z.output<typeof overviewSchema>
+export type LiveFigures = z.output<typeof liveSchema>
+export type QueueCounts = z.output<typeof queueSchema>
+export type Attention = Overview['attention'][number]
+
+const NOTHING: Counted = { accepted: 0, sent: 0, delivered: 0, bounced: 0, complained: 0, failed: 0 }
+
+/** Every bucket of the range, also those without a row; and the sums. */
+export function fillSeries(
+  range: OverviewRange,
+  nowMs: number,
+  rows: CountedBucket[],
+): Pick<Overview, 'series' | 'totals'> {
+  const { bucketSeconds } = OVERVIEW_RANGES[range]
+  const byBegin = new Map<number, Counted>()
+  for (const { atMs, ...figures } of rows) {
+    const begin = bucketOf(atMs, bucketSeconds)
+    byBegin.set(begin, sum(byBegin.get(begin) ?? NOTHING, figures))
+  }
+  const series: Overview['series'] = []
+  for (let begin = rangeBegin(range, nowMs); begin <= nowMs; begin += bucketSeconds * 1000)
+    series.push({ at: new Date(begin).toISOString(), ...(byBegin.get(begin) ?? NOTHING) })
+  return { series, totals: series.reduce<Counted>((total, { at: _, ...one }) => sum(total, one), NOTHING) }
+}
+
+const sum = (a: Counted, b: Counted) =>
+  Object.fromEntries(COUNTED.map(name => [name, a[name] + b[name]])) as unknown as Counted
+
+/** Many administrators may look at the same figures: they are read once a second at most. */
+const CACHE_MS = 1_000
+const MAX_CACHED = 200
+/** Longer than any retry of the queue takes when everything works. */
+const WAITING_LONG_SECONDS = 300
+
+const overviewQuery = z.object({
+  range: z.enum(OVERVIEW_RANGE_NAMES).default('24h'),
+  company: companyQuery,
+})
+
+const schema = {
+  summary: 'Is it healthy? E-mails over time, what waits, the providers, and what needs attention',
+  tags: ['Admin'],
+  security: [{ administrator: [] }],
+  querystring: overviewQuery,
+  response: { 200: overviewSchema, ...problemAnswers(401, 422, 429, 503) },
+}
+
+const liveRouteSchema = {
+  summary: 'Counts of the queue and e-mails that have just changed; open pages of the admin UI ask every two seconds',
+  tags: ['Admin'],
+  security: [{ administrator: [] }],
+  response: { 200: liveSchema, ...problemAnswers(401, 429, 503) },
+}
+
+export type OverviewDeps = AdminRouteDeps & { providers: string[] }
+
+export function adminOverviewRoutes(app: App, { db, onRequest, providers }: OverviewDeps): void {
+  const cached = new LRUCache<string, () => Promise<Overview>>({ max: MAX_CACHED })
+
+  app.get('/admin/overview', { onRequest, schema }, async request => {
+    const { range, company } = request.query as z.output<typeof overviewQuery>
+    const companyId = await queriedCompany(db, company)
+    const key = `${range} ${companyId}`
+    const read = cached.get(key) ?? cachedQuery(CACHE_MS, () => readOverview(db, providers, range, companyId))
+    cached.set(key, read)
+    return read()
+  })
+
+  const readBoth = async () => {
+    const [queue, emails] = await Promise.all([readQueue(db.pool), listChangedEmails(db.pool)])
+    return { queue, emails }
+  }
+  // A slow database is asked less often, but within the ten seconds for which a change is listed.
+  const readLive = cachedQuery(CACHE_MS, readBoth, { maxShare: 1 / 4 })
+  app.get('/admin/live', { onRequest, schema: liveRouteSchema }, readLive)
+}
+
+async function readOverview(
+  db: Database,
+  names: string[],
+  range: OverviewRange,
+  companyId: string | null,
+): Promise<Overview> {
+  const [series, queue, rows, rates, workers, attention] = await Promise.all([
+    readSeries(db.pool, range, companyId),
+    readQueue(db.pool),
+    listProviders(db.pool, names),
+    readSendRates(db.pool),
+    countWorkers(db.pool),
+    listAttention(db.pool, companyId),
+  ])
+  const { series: buckets, totals } = fillSeries(range, series.nowMs, series.rows)
+  const providers = rows.map(row => providerView(row, rates.get(row.name) ?? 0, series.nowMs))
+  return {
+    range: {
+      from: buckets[0]!.at,
+      to: new Date(series.nowMs).toISOString(),
+      bucketSeconds: OVERVIEW_RANGES[range].bucketSeconds,
+    },
+    countedUntil: series.countedUntil,
+    series: buckets,
+    totals,
+    queue,
+    providers,
+    attention: [...providerAttention(rows), ...queueAttention(queue, workers, series.nowMs), ...attention],
+  }
+}
+
+function providerView(row: ProviderRow, ratePerSecond: number, nowMs: number): Overview['providers'][number] {
+  const isOpen = row.state === 'open'
+  const slowed =
+    row.slowFrom === null || row.slowTo === null || row.slowedAgoMs === null
+      ? null
+      : rateAfter({ from: row.slowFrom, to: row.slowTo, agoMs: row.slowedAgoMs })
+  const limits = [row.ratePerSecond, slowed].filter(one => one !== null)
+  return {
+    name: row.name,
+    state: !isOpen ? 'healthy' : (row.probeInMs ?? 0) > 0 ? 'parked' : 'open',
+    reason: row.reason,
+    nextProbeAt: isOpen && row.probeInMs !== null ? new Date(nowMs + row.probeInMs).toISOString() : null,
+    ratePerSecond,
+    maxPerSecond: limits.length > 0 ? Math.min(...limits) : null,
+  }
+}
+
+const NO_COMPANY = { companyId: null, companyName: null }
+
+function providerAttention(rows: ProviderRow[]): Attention[] {
+  return rows
+    .filter(row => row.state === 'open')
+    .map(row => ({
+      kind: 'provider-parked',
+      count: 1,
+      since: row.openedAt?.toISOString() ?? null,
+      code: row.name,
+      ...NO_COMPANY,
+    }))
+}
+
+/** What a paused company holds back waits for an administrator, and the company is in the list itself. */
+function queueAttention({ ready, held, unknown, oldestWaitingSeconds }: QueueCounts, workers: number, nowMs: number) {
+  const found: Attention[] = []
+  const waitedSince = new Date(nowMs - (oldestWaitingSeconds ?? 0) * 1000).toISOString()
+  if (workers === 0 && ready > 0)
+    found.push({ kind: 'no-worker', count: ready, since: waitedSince, code: null, ...NO_COMPANY })
+  else if ((oldestWaitingSeconds ?? 0) > WAITING_LONG_SECONDS)
+    found.push({
+      kind: 'waiting-long',
+      count: Math.max(1, ready - held),
+      since: waitedSince,
+      code: null,
+      ...NO_COMPANY,
+    })
+  if (unknown > 0) found.push({ kind: 'unknown-sends', count: unknown, since: null, code: null, ...NO_COMPANY })
+  return found
+}
+
+/** Dead letters are grouped over the newest of them, so that the query stays cheap whatever happened. */
+const MAX_DEAD_LETTERS = 5_000
+const MAX_ROWS = 50
+
+/** What somebody should look at, without what the queue and the providers already show. companyId null: of every company. */
+export async function listAttention(db: Queryable, companyId: string | null): Promise<Attention[]> {
+  return run<Attention>(
+    db,
+    'list-attention',
+    `select a.kind, a.count, ${iso('a.since')} as since, a.code, a.company_id as "companyId", c.name as "companyName" from (
+       (select 'dead-letters' as kind, count(*)::int as count, min(moved_at) as since, last_failure_code as code, company_id
+        from (select moved_at, last_failure_code, company_id from dead_letters
+          where original_data is not null and moved_at > now() - interval '24 hours' order by moved_at desc limit ${MAX_DEAD_LETTERS}) d
+        group by last_failure_code, company_id)
+       union all
+       (select 'company-paused', 1, paused_at, pause_reason, company_id from companies where paused_at is not null limit ${MAX_ROWS})
+       union all
+       (select 'company-warned', 1, warned_at, warn_reason, company_id from companies where warned_at is not null limit ${MAX_ROWS})
+       union all
+       (select 'webhooks-disabled', count(*)::int, min(disabled_at), min(disabled_reason), company_id from webhook_endpoints
+        where disabled_reason in ('GONE', 'FAILING') group by company_id limit ${MAX_ROWS})
+       union all
+       (select 'ledger-imbalance', sum(imbalance - acknowledged)::int, min(day)::timestamp at time zone 'UTC', null, null::uuid from ledger
+        where imbalance > 0 and imbalance > acknowledged having count(*) > 0)
+     ) a left join companies c using (company_id)
+     where $1::uuid is null or a.company_id = $1 order by a.kind <> 'ledger-imbalance', a.kind, a.count desc, a.since limit ${MAX_ROWS}`,
+    [companyId],
+  )
+}

@@ -1,0 +1,148 @@
+import { type AdminAuthOptions, adminAuth } from '../admins/authorize.ts'
+import { adminSessionListRoutes, adminSessionRoutes } from '../admins/routes.ts'
+import { protectAdminScope } from '../admins/scope.ts'
+import { adminAuditRoutes } from '../audit/routes.ts'
+import { type AdminKeyDeps, adminCompanyChangeRoutes, adminCompanyRoutes } from '../companies/routes.ts'
+import { adminCompanyFigureRoutes } from '../companies/routes-figures.ts'
+import { adminCompanyKeyRoutes } from '../companies/routes-keys.ts'
+import { type AdminSqlDeps, adminCompanySqlRoutes } from '../companies/routes-sql-access.ts'
+import { adminDeadLetterRoutes } from '../dead-letters/routes.ts'
+import type { DomainRouteDeps } from '../doors/resend/domains.ts'
+import { isResendPath, sendResendError } from '../doors/resend/errors.ts'
+import { resendRoutes } from '../doors/resend/routes.ts'
+import { adminQueueRoutes, type SqlRouteDeps, sqlRoutes } from '../doors/sql/routes.ts'
+import { type EmailRouteDeps, emailChangeRoutes, emailRoutes } from '../emails/routes.ts'
+import { type AdminEmailDeps, adminEmailDetailRoutes, adminEmailRoutes } from '../emails/routes-admin.ts'
+import { adminEmailContentRoutes } from '../emails/routes-content.ts'
+import { type AdminEmailActionDeps, adminEmailActionRoutes, emailResendRoutes } from '../emails/routes-send-again.ts'
+import { adminOverviewRoutes } from '../figures/overview.ts'
+import { adminStatsRoutes } from '../figures/routes.ts'
+import { adminInboxFileRoutes, adminInboxRoutes } from '../inbox/routes.ts'
+import { adminBulkActionRoutes } from '../jobs/routes.ts'
+import { adminLedgerRoutes } from '../ledger/routes.ts'
+import { type OperationRouteDeps, operationRoutes } from '../operations/health-routes.ts'
+import { adminPeopleRoutes } from '../people/routes.ts'
+import { type SendRouteDeps, sendRoutes } from '../pipeline/accept/routes.ts'
+import { type ProviderEventDeps, providerEventRoutes } from '../pipeline/feedback/routes.ts'
+import { type AdminProviderDeps, adminProviderRoutes } from '../providers/routes.ts'
+import { type SuppressionRouteDeps, suppressionRoutes } from '../suppression/routes.ts'
+import {
+  type AdminSuppressionDeps,
+  adminSuppressionChangeRoutes,
+  adminSuppressionHistoryRoutes,
+  adminSuppressionRoutes,
+} from '../suppression/routes-admin.ts'
+import { templateRoutes } from '../templates/routes.ts'
+import { adminTemplateRoutes } from '../templates/routes-admin.ts'
+import { type AdminTemplateUseDeps, adminTemplateUseRoutes, templateUseRoutes } from '../templates/routes-use.ts'
+import type { AdminRouteDeps } from '../web/access.ts'
+import { documentApi } from '../web/openapi.ts'
+import { sendProblem } from '../web/problem.ts'
+import { type App, type BaseDeps, baseApp, collectMethods, refuseOtherMethods } from '../web/server.ts'
+import { refuseUnknownQuery } from '../web/validation.ts'
+import { type WebhookRouteDeps, webhookDeliveryRoutes, webhookRoutes } from '../webhooks/routes.ts'
+import { type AdminWebhookDeps, adminWebhookDeliveryRoutes, adminWebhookRoutes } from '../webhooks/routes-admin.ts'
+import { adminUi } from './admin-ui.ts'
+
+export type AppDeps = SendRouteDeps &
+  EmailRouteDeps &
+  SuppressionRouteDeps &
+  OperationRouteDeps &
+  WebhookRouteDeps &
+  DomainRouteDeps &
+  SqlRouteDeps &
+  AdminAppDeps &
+  Omit<BaseDeps, 'limits' | 'refuse'> & {
+    events: ProviderEventDeps
+    metricsToken?: string | undefined
+    version: string
+  }
+
+export async function buildApp(deps: AppDeps): Promise<App> {
+  const app = baseApp({ ...deps, refuse: refuseInForm })
+  await documentApi(app, deps)
+  await app.register(async api => {
+    refuseUnknownQuery(api)
+    const methods = collectMethods(api)
+    sendRoutes(api, deps)
+    emailRoutes(api, deps)
+    emailChangeRoutes(api, deps)
+    emailResendRoutes(api, deps)
+    webhookRoutes(api, deps)
+    webhookDeliveryRoutes(api, deps)
+    suppressionRoutes(api, deps)
+    sqlRoutes(api, deps)
+    templateRoutes(api, deps)
+    templateUseRoutes(api, deps)
+    refuseOtherMethods(api, methods)
+    await api.register(async admin => allAdminRoutes(admin, deps))
+  })
+  // Outside of refuseUnknownQuery: health checks and scrapers may add query parameters.
+  await app.register(async operations => operationRoutes(operations, deps))
+  app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('/docs'))
+  await app.register(async resend => resendRoutes(resend, deps))
+  await app.register(async events => providerEventRoutes(events, deps.events))
+  return app
+}
+
+/** In Resend's form on its routes. */
+const refuseInForm: typeof sendProblem = (problem, request, reply) =>
+  (isResendPath(request.url) ? sendResendError : sendProblem)(problem, request, reply)
+
+/** For METRICS_PORT: a process that has no API can be watched, too. */
+export async function buildOperationsApp(deps: OperationRouteDeps & BaseDeps): Promise<App> {
+  const app = baseApp(deps)
+  await app.register(async operations => operationRoutes(operations, deps))
+  return app
+}
+
+export type AdminAppDeps = AdminAuthOptions &
+  SqlRouteDeps &
+  Omit<
+    CompanyAdminDeps & AdminProviderDeps & AdminSuppressionDeps & AdminEmailDeps & AdminEmailActionDeps,
+    Exclude<keyof AdminRouteDeps, 'db'>
+  >
+
+/** A browser gets the page of the admin UI, before it is asked who it is; programs get JSON. */
+export function allAdminRoutes(admin: App, appDeps: AdminAppDeps): void {
+  adminUi(admin)
+  const auth = adminAuth(appDeps.db.pool, appDeps)
+  protectAdminScope(admin, auth.authorize)
+  const deps = { ...appDeps, auth, onRequest: auth.authorize }
+  adminSessionRoutes(admin, deps)
+  adminSessionListRoutes(admin, deps)
+  adminAuditRoutes(admin, deps)
+  adminOverviewRoutes(admin, deps)
+  adminEmailRoutes(admin, deps)
+  adminEmailDetailRoutes(admin, deps)
+  adminEmailContentRoutes(admin, deps)
+  adminEmailActionRoutes(admin, deps)
+  adminDeadLetterRoutes(admin, deps)
+  adminBulkActionRoutes(admin, deps)
+  adminSuppressionRoutes(admin, deps)
+  adminSuppressionChangeRoutes(admin, deps)
+  adminSuppressionHistoryRoutes(admin, deps)
+  companyAdminRoutes(admin, deps)
+  adminProviderRoutes(admin, deps)
+  adminInboxRoutes(admin, deps)
+  adminInboxFileRoutes(admin, deps)
+  adminPeopleRoutes(admin, deps)
+  adminStatsRoutes(admin, deps)
+  adminLedgerRoutes(admin, deps)
+  adminQueueRoutes(admin, deps)
+}
+
+export type CompanyAdminDeps = AdminKeyDeps & AdminSqlDeps & AdminTemplateUseDeps & AdminWebhookDeps
+
+/** Companies and what belongs to them: keys, webhooks, templates, SQL access, figures. */
+export function companyAdminRoutes(app: App, deps: CompanyAdminDeps): void {
+  adminCompanyRoutes(app, deps)
+  adminCompanyChangeRoutes(app, deps)
+  adminCompanyKeyRoutes(app, deps)
+  adminCompanyFigureRoutes(app, deps)
+  adminCompanySqlRoutes(app, deps)
+  adminWebhookRoutes(app, deps)
+  adminWebhookDeliveryRoutes(app, deps)
+  adminTemplateRoutes(app, deps)
+  adminTemplateUseRoutes(app, deps)
+}

@@ -1,0 +1,165 @@
+import pg from 'pg'
+import type { z } from 'zod'
+import { driverUrl } from '../platform/postgres/connection.ts'
+import { type Queryable, runUnprepared } from '../platform/postgres/query.ts'
+import { applySettings, UNLIMITED } from '../platform/postgres/session-settings.ts'
+import {
+  type End,
+  endSchema,
+  FORMAT_VERSION,
+  type Header,
+  headerSchema,
+  lineDigest,
+  listColumns,
+  listTables,
+  readSchemaVersion,
+  SPELLING,
+  tableSchema,
+} from './backup.ts'
+
+/** The file or the database is not fit for it; nothing was changed. */
+export class RestoreRefused extends Error {
+  override name = 'RestoreRefused'
+}
+
+const ROWS_AT_ONCE = 1_000
+const BYTES_AT_ONCE = 4_000_000
+
+export type Restored = { takenAt: string; rows: number }
+
+/** All of it in one transaction, into a database that was migrated and never used. `check` runs before the commit. */
+export async function restoreLines(
+  url: string,
+  lines: AsyncIterable<string>,
+  check: (tx: Queryable) => Promise<void>,
+): Promise<Restored> {
+  const client = new pg.Client({ connectionString: driverUrl(url), application_name: 'email-gateway-restore' })
+  // A connection that is lost between two statements is an event; the next statement fails and says so.
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    await applySettings(client, { ...UNLIMITED, ...SPELLING })
+    await client.query('begin')
+    await refuseUsedDatabase(client)
+    const restored = await load(client, lines).catch(refuseBadRows)
+    // Nobody works on them any more.
+    await client.query('update leases set expires_at = now()')
+    await check(client)
+    await client.query('commit')
+    await client.query('analyze')
+    return restored
+  } finally {
+    await client.end()
+  }
+}
+
+async function refuseUsedDatabase(tx: Queryable): Promise<void> {
+  const [row] = await runUnprepared<{ used: boolean; running: boolean }>(
+    tx,
+    `select exists (select from companies) or exists (select from email_outbox) or exists (select from administrators) as used,
+       exists (select from gateway_processes where seen_at > now() - interval '15 seconds') as running`,
+    [],
+  )
+  if (row!.running) throw new RestoreRefused('A gateway runs on this database: stop it first.')
+  if (row!.used)
+    throw new RestoreRefused('This database is not empty. Restore into a new DATA_DIR, or into a new database.')
+}
+
+async function load(tx: Queryable, lines: AsyncIterable<string>): Promise<Restored> {
+  const digest = lineDigest()
+  const state: { header: Header | null; end: End | null; rows: number } = { header: null, end: null, rows: 0 }
+  let batch: Batch | null = null
+  for await (const line of lines) {
+    if (state.end) throw damaged('there is something after its end')
+    if (state.header === null) {
+      state.header = readHeader(line)
+      await prepare(tx, state.header)
+    } else if (line.startsWith('"')) {
+      if (!batch) throw damaged('a row comes before its table')
+      state.rows++
+      await batch.add(read(line) as string)
+    } else {
+      await batch?.flush()
+      const value = read(line)
+      if (isObject(value) && 'table' in value) batch = await startTable(tx, parse(tableSchema, value).table)
+      else state.end = parse(endSchema, value)
+    }
+    if (!state.end) digest.add(line)
+  }
+  if (!state.header || !state.end) throw damaged('it is not complete')
+  if (state.end.sha256 !== digest.hex() || state.end.rows !== state.rows) throw damaged('its checksum is wrong')
+  for (const { name, value } of state.end.sequences)
+    await runUnprepared(tx, 'select setval($1::regclass, $2)', [name, value])
+  return { takenAt: state.header.takenAt, rows: state.rows }
+}
+
+async function prepare(tx: Queryable, header: Header): Promise<void> {
+  const version = await readSchemaVersion(tx)
+  if (header.schemaVersion !== version)
+    throw new RestoreRefused(
+      `The backup has schema version ${header.schemaVersion} and this program has ${version}: restore it with version ${header.program} of the gateway, then upgrade.`,
+    )
+  await runUnprepared(tx, 'select ensure_email_partitions(day) from unnest($1::date[]) as day', [header.days])
+  // What migrations have put there is in the backup as well.
+  await tx.query(`truncate ${(await listTables(tx)).join(', ')}`)
+}
+
+type Batch = { add(row: string): Promise<void>; flush(): Promise<void> }
+
+async function startTable(tx: Queryable, table: string): Promise<Batch> {
+  if (!(await listTables(tx)).includes(table)) throw damaged(`it names the table ${table}, which there is not`)
+  const columns = (await listColumns(tx, table)).join(', ')
+  let rows: string[] = []
+  let bytes = 0
+  async function flush(): Promise<void> {
+    if (rows.length === 0) return
+    const values = [rows]
+    rows = []
+    bytes = 0
+    await runUnprepared(
+      tx,
+      `insert into ${table} (${columns}) overriding system value select ${columns} from unnest($1::${table}[])`,
+      values,
+    )
+  }
+  return {
+    flush,
+    async add(row) {
+      rows.push(row)
+      bytes += row.length
+      if (rows.length >= ROWS_AT_ONCE || bytes >= BYTES_AT_ONCE) await flush()
+    },
+  }
+}
+
+/** Data exceptions and violated constraints. Their messages quote the row, so they are not passed on. */
+function refuseBadRows(error: unknown): never {
+  if (/^2[23]/.test((error as { code?: string }).code ?? '')) throw damaged('Postgres refuses a row')
+  throw error
+}
+
+function readHeader(line: string): Header {
+  const parsed = headerSchema.safeParse(read(line))
+  if (!parsed.success) throw new RestoreRefused('This is not a backup of an Email Gateway.')
+  if (parsed.data.formatVersion !== FORMAT_VERSION)
+    throw new RestoreRefused(`The backup was made by a newer version of the gateway (${parsed.data.program}).`)
+  return parsed.data
+}
+
+function parse<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+  const parsed = schema.safeParse(value)
+  if (!parsed.success) throw damaged('a line cannot be read')
+  return parsed.data
+}
+
+function read(line: string): unknown {
+  try {
+    return JSON.parse(line)
+  } catch {
+    throw damaged('a line cannot be read')
+  }
+}
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
+
+const damaged = (how: string) => new RestoreRefused(`The backup is damaged (${how}); nothing was restored.`)

@@ -1,0 +1,440 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type pg from 'pg'
+import { cancelEmail } from '../outbox/schedule.ts'
+import { FINAL_STATUSES } from '../outbox/states.ts'
+import { inTransaction, iso, type Queryable, run } from '../platform/postgres/query.ts'
+import { parseBareAddress } from '../platform/text/addresses.ts'
+import { hashDocument } from '../platform/text/hashing.ts'
+import { uuidv7 } from '../platform/text/uuid.ts'
+import {
+  ERASED_KINDS,
+  type ErasedCounts,
+  type ErasureReceipt,
+  type FoundPerson,
+  findPerson,
+  listOtherRecords,
+  listPersonEmails,
+  type Person,
+  type PersonEmail,
+  personAddressHash,
+  personHashes,
+} from './people.ts'
+
+/** One commit each, so that nobody waits long for a lock and a crash loses little. */
+const BATCH = 200
+const PAUSE_MS = 200
+
+export type ErasureRequest = { person: Person; companyId: string | null; requestedBy: string; pepper: string }
+
+/** Records the request. eraseWithin carries it out, and any worker does. */
+export async function requestErasure(db: Queryable, request: ErasureRequest): Promise<string> {
+  const { person, companyId, requestedBy, pepper } = request
+  const found = await findPerson(db, personQuery(person, companyId, pepper))
+  const erasureId = uuidv7()
+  const subjectHashes = personHashes(person, companyId, pepper)
+  const foundHashes = found.addresses.map(address => personAddressHash(address, pepper))
+  await putErasure(db, { erasureId, companyId, subjectHashes, foundHashes, requestedBy, ...found })
+  return erasureId
+}
+
+export const personQuery = (person: Person, companyId: string | null, pepper: string) => ({
+  companyId,
+  email: person.email ?? null,
+  documentHash: person.cpf === undefined ? null : hashDocument(person.cpf, pepper),
+  externalId: person.externalId ?? null,
+})
+
+/** Erases for so long, or until nothing is left or moves. Then the workers go on: what is being sent is erased when it has ended. */
+export async function eraseWithin(pool: pg.Pool, erasureId: string, patienceMs: number): Promise<ErasureReceipt> {
+  const deadlineMs = performance.now() + patienceMs
+  const isOver = () => performance.now() > deadlineMs
+  await eraseUnless(isOver, pool, erasureId)
+  while (!isOver() && (await isMovingErasure(pool, erasureId))) {
+    await sleep(PAUSE_MS)
+    await eraseUnless(isOver, pool, erasureId)
+  }
+  return (await findReceipt(pool, erasureId))!
+}
+
+/** For housekeeping: everything that a crash, a restart or an e-mail in flight has left. */
+export async function continueErasures(pool: pg.Pool): Promise<void> {
+  for (const erasureId of await listOpenErasures(pool)) await eraseUnless(() => false, pool, erasureId)
+}
+
+/** Until nothing can be erased now. Each batch is one commit, so it may be killed at any moment and called again. */
+async function eraseUnless(isOver: () => boolean, pool: pg.Pool, erasureId: string): Promise<void> {
+  while (!isOver() && (await inTransaction(pool, tx => eraseBatch(tx, erasureId)))) {}
+}
+
+/** Answers whether there may be more to do now. */
+async function eraseBatch(tx: Queryable, erasureId: string): Promise<boolean> {
+  const erasure = await lockErasure(tx, erasureId)
+  if (!erasure) return false
+  if (erasure.state === 'searching') return search(tx, erasureId, erasure)
+  await expireUnknownSends(tx, erasureId)
+  const emails = await takeEmailsToErase(tx, erasureId, BATCH)
+  if (emails.length === 0) {
+    await endErasure(tx, erasureId)
+    return false
+  }
+  const shared = emails.filter(email => email.next === 'take-off')
+  const own = emails.filter(email => email.next !== 'take-off')
+  const takenOff = await takeOff(tx, erasureId, shared)
+  const held = await lockDeliveries(
+    tx,
+    own.map(email => email.outboxId),
+  )
+  const free = own.filter(email => !held.has(email.outboxId))
+  const waiting = free.filter(email => email.next === 'cancel')
+  for (const { outboxId } of waiting) await cancelEmail(tx, outboxId, null, 'erasure')
+  const erased = await eraseEmails(tx, erasureId, free)
+  await addErasedCounts(tx, erasureId, { ...sum(erased, takenOff), cancelled: waiting.length })
+  return shared.length + free.length > 0
+}
+
+/** Lists all e-mails of the person, then forgets what was searched for. Killed, it begins again and lists the same. */
+async function search(tx: Queryable, erasureId: string, erasure: OpenErasure): Promise<boolean> {
+  // Nothing was sent to a text that is no address, and a short one could be a part of somebody else's address.
+  const sendable = erasure.addresses.filter(address => parseBareAddress(address).ok)
+  const events = await eraseProviderEvents(tx, sendable)
+  await addErasedCounts(tx, erasureId, { providerEvents: events.erased })
+  if (events.waiting > 0) return false
+  const otherRecords = new Set<string>()
+  let after: string | null = null
+  do {
+    const page = await listPersonEmails(tx, erasure, erasure.companyId, { after, limit: BATCH })
+    await listForErasure(tx, erasureId, page.emails)
+    for (const id of await listOtherRecords(tx, page.emails, erasure)) otherRecords.add(id)
+    after = page.next
+  } while (after !== null)
+  await endSearch(tx, erasureId, otherRecords.size)
+  return true
+}
+
+function sum(a: Partial<ErasedCounts>, b: Partial<ErasedCounts>): Partial<ErasedCounts> {
+  return { ...a, ...b, recipients: (a.recipients ?? 0) + (b.recipients ?? 0) }
+}
+
+/** Nothing is sent any more. SENT is among them: an event that follows is stored without personal data. */
+const ENDED = [...FINAL_STATUSES, 'SENT'] as const
+const list = (statuses: readonly string[]) => statuses.map(status => `'${status}'`).join(', ')
+
+export type EmailToErase = PersonEmail & {
+  /** erase: it has ended. cancel: it waits for this person alone. take-off: it waits for other recipients, too. */
+  next: 'erase' | 'cancel' | 'take-off'
+}
+
+/** Locked until the transaction ends. What is being sent, or what somebody else holds, is left for the next call. */
+export async function takeEmailsToErase(tx: Queryable, erasureId: string, limit: number): Promise<EmailToErase[]> {
+  return run<EmailToErase>(
+    tx,
+    'take-emails-to-erase',
+    `select e.outbox_id as "outboxId", e.ordinals, case when o.status in (${list(ENDED)}) then 'erase'
+       when exists (select from email_recipients r where r.outbox_id = e.outbox_id and r.kind = 'to' and not r.suppressed
+         and r.ordinal <> all(e.ordinals)) then 'take-off' else 'cancel' end as next
+     from person_erasure_emails e join email_outbox o on o.outbox_id = e.outbox_id
+     where e.erasure_id = $1 and (o.status in (${list(ENDED)})
+       or (o.status in ('PENDING', 'RETRY_SCHEDULED') and o.started_at is null and not e.taken_off))
+     order by e.outbox_id limit $2 for update of o skip locked`,
+    [erasureId, limit],
+  )
+}
+
+/**
+ * Locks the webhook deliveries of these e-mails until the transaction ends, and returns the e-mails of those that somebody else holds:
+ * the outcome that is being written there may keep a body with the address, which this transaction could not see.
+ */
+export async function lockDeliveries(tx: Queryable, outboxIds: string[]): Promise<Set<string>> {
+  if (outboxIds.length === 0) return new Set()
+  const rows = await run<{ outboxId: string }>(
+    tx,
+    'lock-deliveries-of-emails',
+    `with locked as materialized (
+       select d.endpoint_id, d.delivery_id from webhook_deliveries d where d.outbox_id = any($1::uuid[]) for update skip locked)
+     select distinct d.outbox_id as "outboxId" from webhook_deliveries d
+     where d.outbox_id = any($1::uuid[]) and (d.endpoint_id, d.delivery_id) not in (select endpoint_id, delivery_id from locked)`,
+    [outboxIds],
+  )
+  return new Set(rows.map(row => row.outboxId))
+}
+
+/** As many as RETENTION_IDEMPOTENCY_DAYS may be. */
+const MAX_IDEMPOTENCY_DAYS = 30
+
+/** How long evidence about an unknown send is still waited for. */
+const EVIDENCE = `interval '2 minutes'`
+
+/** Unknown sends must not be sent again to this person: they expire now, and are given up when no evidence comes. */
+export async function expireUnknownSends(tx: Queryable, erasureId: string): Promise<void> {
+  await run(
+    tx,
+    'expire-unknown-sends-of-person',
+    `with expired as (
+       update email_outbox o set expires_at = now() from person_erasure_emails e
+       where e.erasure_id = $1 and o.outbox_id = e.outbox_id and o.status = 'UNKNOWN' and o.expires_at > now() returning o.outbox_id)
+     update unknown_sends u set resolve_at = least(u.resolve_at, now() + ${EVIDENCE}) from expired where u.outbox_id = expired.outbox_id`,
+    [erasureId],
+  )
+}
+
+/** The e-mails still go to their other recipients. Their content is erased when they have ended. */
+export async function takeOff(tx: Queryable, erasureId: string, emails: PersonEmail[]): Promise<Partial<ErasedCounts>> {
+  if (emails.length === 0) return {}
+  const [row] = await run<{ recipients: number }>(
+    tx,
+    'take-off-emails',
+    `with input as materialized (
+       select * from json_to_recordset($2::json) as x("outboxId" uuid, ordinals smallint[])
+     ), erased as (
+       update email_recipients r set address = null, display_name = null, address_key = null, suppressed = true, status = 'REJECTED'
+       from input i where r.outbox_id = i."outboxId" and r.ordinal = any(i.ordinals) and r.address is not null returning 1
+     ), marked as (
+       update person_erasure_emails e set taken_off = true from input i where e.erasure_id = $1 and e.outbox_id = i."outboxId"
+     )
+     select count(*)::int as recipients from erased`,
+    [erasureId, JSON.stringify(emails)],
+  )
+  return row!
+}
+
+/**
+ * Everything that e-mails which have ended hold about a person. Other recipients keep their addresses; the content is shared, so it
+ * goes. An idempotency key was written by the statement that accepted the e-mail, so its expiry is whole days after created_at.
+ */
+const ERASE = `
+with input as materialized (
+  select * from json_to_recordset($2::json) as x("outboxId" uuid, ordinals smallint[])
+), ids as materialized (
+  select array_agg("outboxId") as all from input
+), emails as (
+  update email_outbox o set subject = null, external_id = null, recipient_id = null, user_id = null, tags = '{}', erased_at = now(),
+    failure_reason = case when o.failure_reason is not null then coalesce(o.error_code, 'ERASED') end
+  where o.outbox_id = any((select ids.all from ids)::uuid[]) returning o.outbox_id, o.company_id, o.created_at
+), recipients as (
+  update email_recipients r set address = null, display_name = null, address_key = null
+  from input i where r.outbox_id = i."outboxId" and r.ordinal = any(i.ordinals) and r.address is not null returning 1
+), contents as (
+  delete from email_content c where c.outbox_id = any((select ids.all from ids)::uuid[]) returning 1
+), attachments as (
+  delete from email_attachments f where f.outbox_id = any((select ids.all from ids)::uuid[]) returning 1
+), events as (
+  update email_events v set metadata = without_personal_data(v.metadata)
+  where v.outbox_id = any((select ids.all from ids)::uuid[]) and v.metadata <> without_personal_data(v.metadata) returning 1
+), captured as (
+  delete from capture_inbox c where c.outbox_id = any((select ids.all from ids)::uuid[]) returning 1
+), webhooks as (
+  update webhook_deliveries d set body = null, data = null, last_answer = null
+  where d.outbox_id = any((select ids.all from ids)::uuid[]) and num_nonnulls(d.body, d.data, d.last_answer) > 0 returning 1
+), dead as (
+  update dead_letters d set original_data = null, last_failure_reason = coalesce(d.last_failure_code, 'ERASED'),
+    retry_history = coalesce((select jsonb_agg(one - 'message') from jsonb_array_elements(d.retry_history) as one), '[]')
+  where d.outbox_id = any((select ids.all from ids)::uuid[]) returning 1
+), answers as (
+  -- The key stays, so that a repeated request is still answered and not sent again.
+  -- Which members were refused, and by which code, stays: only the messages may quote what was sent.
+  update idempotency_keys k set answer = k.answer || jsonb_build_object(
+    'results', (select jsonb_agg(one || '{"suppressed": []}') from jsonb_array_elements(k.answer -> 'results') as one),
+    'refusedBefore', (select coalesce(jsonb_agg(one || '{"message": "(erased)"}'), '[]') from jsonb_array_elements(k.answer -> 'refusedBefore') as one))
+  where (k.company_id, k.key) in (
+    select found.company_id, found.key from emails e join idempotency_keys found on found.company_id = e.company_id
+      and found.expires_at = any(array(select e.created_at + n * interval '24 hours' from generate_series(1, ${MAX_IDEMPOTENCY_DAYS}) as n))
+      and found.answer -> 'results' @> jsonb_build_array(jsonb_build_object('outboxId', e.outbox_id))) returning 1
+), listed as (
+  delete from person_erasure_emails e where e.erasure_id = $1 and e.outbox_id = any((select ids.all from ids)::uuid[])
+)
+select (select count(*) from emails)::int as emails, (select count(*) from recipients)::int as recipients,
+  (select count(*) from contents)::int as contents, (select count(*) from attachments)::int as attachments,
+  (select count(*) from events)::int as events, (select count(*) from captured)::int as captured,
+  (select count(*) from webhooks)::int as "webhookDeliveries", (select count(*) from dead)::int as "deadLetters",
+  (select count(*) from answers)::int as "idempotencyAnswers"`
+
+export async function eraseEmails(
+  tx: Queryable,
+  erasureId: string,
+  emails: PersonEmail[],
+): Promise<Partial<ErasedCounts>> {
+  if (emails.length === 0) return {}
+  const [row] = await run<Partial<ErasedCounts>>(tx, 'erase-emails', ERASE, [erasureId, JSON.stringify(emails)])
+  return row!
+}
+
+/** An event that is younger is likely to be processed now, which deletes its content. */
+const YOUNG = `interval '1 minute'`
+
+/** Stored provider events that quote one of the addresses and found no e-mail. `waiting`: young ones, to be looked at again. */
+export async function eraseProviderEvents(
+  tx: Queryable,
+  addresses: string[],
+): Promise<{ erased: number; waiting: number }> {
+  const [row] = await run<{ erased: number; waiting: number }>(
+    tx,
+    'erase-provider-events',
+    `with quoting as materialized (
+       select e.event_id, e.state = 'waiting' and e.received_at > now() - ${YOUNG} as young from provider_events e
+       where e.state in ('unmatched', 'unreadable', 'waiting') and e.payload is not null
+         and exists (select from unnest($1::text[]) as address where position(address in lower(e.payload)) > 0)
+     ), erased as (
+       update provider_events e set payload = null, note = 'erased', state = case when e.state = 'waiting' then 'ignored' else e.state end
+       from quoting q where e.event_id = q.event_id and not q.young returning 1
+     )
+     select (select count(*) from erased)::int as erased, (select count(*) from quoting where young)::int as waiting`,
+    [addresses],
+  )
+  return row!
+}
+
+export type NewErasure = FoundPerson & {
+  erasureId: string
+  companyId: string | null
+  subjectHashes: string[]
+  foundHashes: string[]
+  requestedBy: string
+}
+
+/** The request and its audit entry are one commit. From then on it is carried out, even if this process dies. */
+export async function putErasure(db: Queryable, erasure: NewErasure): Promise<void> {
+  const { erasureId, companyId, subjectHashes, foundHashes, requestedBy, addresses, recipientIds } = erasure
+  await run(
+    db,
+    'put-erasure',
+    `with put as (
+       insert into person_erasures (erasure_id, company_id, subject_hashes, requested_by, addresses, recipient_ids, found_hashes)
+       values ($1, $2, $3, $4, $5, $6, $7) returning *
+     )
+     insert into audit_log (subject_type, subject_id, company_id, action, performed_by, after)
+     select 'person', hash, company_id, 'ERASURE_REQUESTED', requested_by, jsonb_build_object('receiptId', erasure_id)
+     from put, unnest(subject_hashes) as hash`,
+    [erasureId, companyId, subjectHashes, requestedBy, addresses, recipientIds, foundHashes],
+  )
+}
+
+export type OpenErasure = FoundPerson & { companyId: string | null; state: 'searching' | 'erasing' }
+
+/** Locked until the transaction ends. Null: it is done, or another process is at it. */
+export async function lockErasure(tx: Queryable, erasureId: string): Promise<OpenErasure | null> {
+  const [row] = await run<OpenErasure>(
+    tx,
+    'lock-erasure',
+    `select company_id as "companyId", state, coalesce(addresses, '{}') as addresses, coalesce(recipient_ids, '{}') as "recipientIds"
+     from person_erasures where erasure_id = $1 and state <> 'done' for update skip locked`,
+    [erasureId],
+  )
+  return row ?? null
+}
+
+export async function listOpenErasures(db: Queryable, limit = 100): Promise<string[]> {
+  const rows = await run<{ erasureId: string }>(
+    db,
+    'list-open-erasures',
+    `select erasure_id as "erasureId" from person_erasures where state <> 'done' order by requested_at limit $1`,
+    [limit],
+  )
+  return rows.map(row => row.erasureId)
+}
+
+/** Lists e-mails to erase. One that is listed already gets the recipients added. */
+export async function listForErasure(tx: Queryable, erasureId: string, emails: PersonEmail[]): Promise<void> {
+  if (emails.length === 0) return
+  await run(
+    tx,
+    'list-for-erasure',
+    `insert into person_erasure_emails as e (erasure_id, outbox_id, ordinals)
+     select $1, x."outboxId", x.ordinals from json_to_recordset($2::json) as x("outboxId" uuid, ordinals smallint[])
+     on conflict (erasure_id, outbox_id) do update set ordinals = e.ordinals || excluded.ordinals`,
+    [erasureId, JSON.stringify(emails)],
+  )
+}
+
+/** Everything is listed: what was searched for is deleted, with the records of the person. */
+export async function endSearch(tx: Queryable, erasureId: string, recordsKept: number): Promise<void> {
+  const [row] = await run<{ count: number }>(
+    tx,
+    'erase-recipient-records',
+    `with erased as (
+       delete from recipients r using person_erasures p
+       where p.erasure_id = $1 and r.recipient_id = any(p.recipient_ids) returning 1)
+     select count(*)::int as count from erased`,
+    [erasureId],
+  )
+  await addErasedCounts(tx, erasureId, { recipientRecords: row!.count })
+  await run(
+    tx,
+    'end-search',
+    `update person_erasures set state = 'erasing', addresses = null, recipient_ids = null, records_kept = $2 where erasure_id = $1`,
+    [erasureId, recordsKept],
+  )
+}
+
+export async function addErasedCounts(tx: Queryable, erasureId: string, counts: Partial<ErasedCounts>): Promise<void> {
+  await run(
+    tx,
+    'add-erased-counts',
+    `update person_erasures p set counts = p.counts || (
+       select coalesce(jsonb_object_agg(key, coalesce((p.counts ->> key)::int, 0) + value::int), '{}') from jsonb_each_text($2::jsonb))
+     where erasure_id = $1`,
+    [erasureId, JSON.stringify(counts)],
+  )
+}
+
+/** Done when no e-mail is left; the audit gets the receipt's counts in the same commit. Retention may have dropped e-mails meanwhile. */
+export async function endErasure(tx: Queryable, erasureId: string): Promise<void> {
+  await run(
+    tx,
+    'forget-dropped-emails',
+    `delete from person_erasure_emails e
+     where e.erasure_id = $1 and not exists (select from email_outbox o where o.outbox_id = e.outbox_id)`,
+    [erasureId],
+  )
+  await run(
+    tx,
+    'end-erasure',
+    `with done as (
+       update person_erasures set state = 'done', finished_at = now(), found_hashes = '{}'
+       where erasure_id = $1 and state = 'erasing' and not exists (select from person_erasure_emails e where e.erasure_id = $1)
+       returning *
+     )
+     insert into audit_log (subject_type, subject_id, company_id, action, performed_by, after)
+     select 'person', hash, company_id, 'ERASED', requested_by, jsonb_build_object('receiptId', erasure_id, 'erased', counts)
+     from done, unnest(subject_hashes) as hash`,
+    [erasureId],
+  )
+}
+
+/** Whether more can be erased within seconds. What only waits for other recipients may take days. */
+export async function isMovingErasure(db: Queryable, erasureId: string): Promise<boolean> {
+  const rows = await run(
+    db,
+    'is-moving-erasure',
+    // With no e-mail left, another process has erased the last one and is about to end the erasure.
+    `select from person_erasures p where p.erasure_id = $1 and (p.state = 'searching' or (p.state = 'erasing'
+       and not coalesce((select bool_and(e.taken_off) from person_erasure_emails e where e.erasure_id = p.erasure_id), false)))`,
+    [erasureId],
+  )
+  return rows.length > 0
+}
+
+const waitingOf = (erasure: string) =>
+  `(select count(*) from person_erasure_emails e where e.erasure_id = ${erasure}.erasure_id)::int`
+
+type ReceiptRow = Omit<ErasureReceipt, 'erased' | 'found'> & { counts: Partial<ErasedCounts> }
+
+export async function findReceipt(db: Queryable, erasureId: string): Promise<ErasureReceipt | null> {
+  const [row] = await run<ReceiptRow>(
+    db,
+    'find-receipt',
+    `select p.erasure_id as "receiptId", p.state, p.counts, p.company_id as "companyId", p.subject_hashes as "subjectHashes",
+       p.requested_by as "requestedBy", ${iso('p.requested_at')} as "requestedAt", ${iso('p.finished_at')} as "finishedAt",
+       p.records_kept as "recordsKept", ${waitingOf('p')} as waiting,
+       (select coalesce(json_agg(json_build_object('receiptId', o.erasure_id, 'waiting', ${waitingOf('o')}) order by o.requested_at), '[]')
+         from person_erasures o where o.state <> 'done' and o.erasure_id <> p.erasure_id and o.requested_at <= p.requested_at
+           and p.subject_hashes && (o.subject_hashes || o.found_hashes)
+           and (o.company_id is null or p.company_id is null or o.company_id = p.company_id)) as unfinished
+     from person_erasures p where p.erasure_id = $1`,
+    [erasureId],
+  )
+  if (!row) return null
+  const { receiptId, state, counts, waiting, ...rest } = row
+  const erased = Object.fromEntries(ERASED_KINDS.map(kind => [kind, counts[kind] ?? 0])) as ErasedCounts
+  const found = waiting > 0 || Object.values(erased).some(count => count > 0)
+  return { receiptId, state, found, erased, waiting, ...rest }
+}

@@ -1,0 +1,152 @@
+import type pg from 'pg'
+import { inTransaction, type Queryable, run, runUnprepared } from '../../platform/postgres/query.ts'
+
+export type CapturedMessage = {
+  from: string
+  to: string[]
+  cc: string[]
+  bcc: string[]
+  replyTo: string[]
+  subject: string
+  html: string | null
+  text: string | null
+  headers: Record<string, string>
+  attachments: { filename: string; contentType: string; contentId: string | null; bytes: number }[]
+}
+
+export type CaptureItem = {
+  messageId: string
+  attemptId: string
+  outboxId: string
+  companyId: string
+  message: CapturedMessage
+}
+
+export type CapturedRow = {
+  messageId: string
+  outboxId: string
+  companyId: string
+  capturedAt: Date
+  message: CapturedMessage
+}
+
+/** Older messages are deleted. */
+const MAX_MESSAGES = 10_000
+
+/** A repeated attempt is stored once and gets the same message id, as with a provider that supports idempotency keys. */
+export async function putCaptured(db: Queryable, items: CaptureItem[]): Promise<string[]> {
+  const rows = await run<{ attempt_id: string; message_id: string }>(
+    db,
+    'put-captured',
+    `with input as materialized (
+       select * from json_to_recordset($1::json) as x("messageId" text, "attemptId" uuid, "outboxId" uuid, "companyId" uuid, message jsonb)
+     ), put as (
+       insert into capture_inbox (message_id, attempt_id, outbox_id, company_id, message)
+       select "messageId", "attemptId", "outboxId", "companyId", message from input
+       on conflict (attempt_id) do nothing returning attempt_id, message_id
+     )
+     select attempt_id, message_id from put
+     union all
+     select c.attempt_id, c.message_id from capture_inbox c join input i on i."attemptId" = c.attempt_id`,
+    [JSON.stringify(items)],
+  )
+  const ids = new Map(rows.map(row => [row.attempt_id, row.message_id]))
+  return items.map(item => ids.get(item.attemptId)!)
+}
+
+/** The last message of a page; `micros` is its time in microseconds since 1970, as text. */
+export type CapturePlace = { micros: string; messageId: string }
+export type CaptureFilter = {
+  /** Part of the subject or of a recipient. */
+  search: string | null
+  after: CapturePlace | null
+  limit: number
+}
+export type ListedCapture = Omit<CapturedRow, 'message'> & {
+  micros: string
+  snippet: string
+  message: Omit<CapturedMessage, 'html' | 'text' | 'headers'>
+}
+
+const ROW = `message_id as "messageId", outbox_id as "outboxId", company_id as "companyId", captured_at as "capturedAt"`
+const SNIPPET_LENGTH = 140
+
+/** Newest first, without contents: 50 of them may have 51 MB. At most MAX_MESSAGES narrow rows are searched. */
+export async function listCaptured(db: Queryable, filter: CaptureFilter): Promise<ListedCapture[]> {
+  const { search, after, limit } = filter
+  return runUnprepared<ListedCapture>(
+    db,
+    `select ${ROW}, (extract(epoch from captured_at) * 1000000)::bigint::text as micros,
+       coalesce(left(message ->> 'text', ${SNIPPET_LENGTH}), '') as snippet,
+       message - '{html,text,headers}'::text[] as message
+     from capture_inbox
+     where ($1::text is null or strpos(search_text, lower($1)) > 0)
+       and ($2::bigint is null or (captured_at, message_id) < ('epoch'::timestamptz + $2 * interval '1 microsecond', $3))
+     order by captured_at desc, message_id desc limit $4`,
+    [search, after?.micros ?? null, after?.messageId ?? null, limit],
+  )
+}
+
+export async function findCaptured(
+  db: Queryable,
+  messageId: string,
+): Promise<(CapturedRow & { attemptId: string }) | null> {
+  const [row] = await run<CapturedRow & { attemptId: string }>(
+    db,
+    'find-captured',
+    `select ${ROW}, attempt_id as "attemptId", message from capture_inbox where message_id = $1`,
+    [messageId],
+  )
+  return row ?? null
+}
+
+/** Returns whether there was such a message. */
+export async function deleteCaptured(db: Queryable, messageId: string, performedBy: string): Promise<boolean> {
+  const rows = await run(
+    db,
+    'delete-captured',
+    `with gone as (delete from capture_inbox where message_id = $1 returning message_id, company_id, outbox_id)
+     insert into audit_log (subject_type, subject_id, company_id, action, performed_by, before)
+     select 'captured_message', message_id, company_id, 'CAPTURED_MESSAGE_DELETED', $2, jsonb_build_object('outboxId', outbox_id)
+     from gone returning id`,
+    [messageId, performedBy],
+  )
+  return rows.length > 0
+}
+
+/** Returns how many there were. */
+export async function deleteAllCaptured(pool: pg.Pool, performedBy: string): Promise<number> {
+  return inTransaction(pool, async tx => {
+    const { rowCount } = await tx.query('delete from capture_inbox')
+    await run(
+      tx,
+      'audit-empty-inbox',
+      `insert into audit_log (subject_type, subject_id, action, performed_by, before)
+       values ('captured_message', 'all', 'INBOX_EMPTIED', $1, jsonb_build_object('messages', $2::int))`,
+      [performedBy, rowCount ?? 0],
+    )
+    return rowCount ?? 0
+  })
+}
+
+export async function trimCaptured(db: Queryable): Promise<void> {
+  await run(
+    db,
+    'trim-captured',
+    `delete from capture_inbox where captured_at < (
+       select captured_at from capture_inbox order by captured_at desc offset $1 limit 1)`,
+    [MAX_MESSAGES],
+  )
+}
+
+/** How often this e-mail was throttled, counted by its events, which all workers share. */
+export async function countThrottled(db: Queryable, outboxId: string): Promise<number> {
+  const [row] = await run<{ count: number }>(
+    db,
+    'count-throttled',
+    `select count(*)::int as count from email_events
+     where outbox_id = $1 and type = 'RETRY_SCHEDULED' and metadata ? 'throttled'`,
+    [outboxId],
+  )
+  return row!.count
+}

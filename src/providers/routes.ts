@@ -1,0 +1,201 @@
+import { z } from 'zod'
+import { type Queryable, run } from '../platform/postgres/query.ts'
+import type { AdminRouteDeps } from '../web/access.ts'
+import { problemAnswers } from '../web/openapi.ts'
+import { Problem } from '../web/problem.ts'
+import type { App } from '../web/server.ts'
+import { baseRate } from './rate.ts'
+import { listProviders, type ProviderRow } from './state.ts'
+import { rateAfter } from './throttle.ts'
+
+const instant = z.iso.datetime().nullable()
+const providerSchema = z
+  .object({
+    name: z.string(),
+    configured: z.boolean().describe('It is in EMAIL_PROVIDER now'),
+    state: z.enum(['healthy', 'slowed', 'parked']),
+    parkedAt: instant,
+    reasonCode: z.string().nullable(),
+    reason: z.string().nullable(),
+    failedProbes: z.int(),
+    nextProbeAt: instant.describe('From then on, the next e-mail is sent as a probe'),
+    sentPerSecond: z.number().describe('E-mails, over the last minute'),
+    allowedPerSecond: z
+      .number()
+      .nullable()
+      .describe('Recipients, now: the quota, or less while it throttles; null: no limit'),
+    quotaPerSecond: z.number().nullable().describe('Recipients, by the setting or the account; null: no limit'),
+    slowedAt: instant,
+    inFlight: z.int(),
+    lastSentAt: instant,
+    errors: z.array(z.object({ code: z.string(), count: z.int(), lastAt: z.iso.datetime() })).describe('Most first'),
+  })
+  .meta({ id: 'ProviderState' })
+type ProviderView = z.input<typeof providerSchema>
+
+const DEFAULT_HOURS = 24
+const query = z.object({
+  hours: z.coerce.number().int().min(1).max(168).default(DEFAULT_HOURS).describe('How far back errors are counted'),
+})
+const params = z.object({ name: z.string().min(1).max(100) })
+
+const common = { tags: ['Admin'], security: [{ administrator: [] }] }
+const listSchema = {
+  summary: 'The providers: who is parked and why, their rates, and their errors by code',
+  ...common,
+  querystring: query,
+  response: {
+    200: z.object({ data: z.array(providerSchema), hours: z.int() }),
+    ...problemAnswers(401, 422, 429, 503),
+  },
+}
+const probeSchema = {
+  summary: 'Try a parked provider now: the next e-mail is sent as a probe',
+  ...common,
+  params,
+  response: {
+    200: z.object({ name: z.string(), reasonCode: z.string().describe('Why it was parked') }),
+    ...problemAnswers(400, 401, 403, 404, 409, 415, 422, 429, 503),
+  },
+}
+
+export type AdminProviderDeps = AdminRouteDeps & {
+  /** EMAIL_PROVIDER, in its order. */
+  providers: string[]
+  /** SEND_RATE_PER_SECOND. */
+  sendRate: number | null
+}
+
+export function adminProviderRoutes(app: App, deps: AdminProviderDeps): void {
+  const { db, onRequest, providers, sendRate } = deps
+
+  app.get('/admin/providers', { onRequest, schema: listSchema }, async request => {
+    const { hours } = request.query as z.output<typeof query>
+    const [rows, activity] = await Promise.all([listProviders(db.pool, null), readProviderActivity(db.pool, hours)])
+    const nowMs = db.clock.nowMs()
+    const data = inOrder(rows, providers).map(row => {
+      const used = activity.find(one => one.name === row.name)
+      return toView(row, used, { configured: providers.includes(row.name), sendRate, nowMs })
+    })
+    return { data, hours }
+  })
+  app.post('/admin/providers/:name/probe', { onRequest, schema: probeSchema }, async request => {
+    const { name } = request.params as z.output<typeof params>
+    const [row] = name.includes('\0') ? [] : await listProviders(db.pool, [name])
+    if (!row) throw new Problem('NOT_FOUND')
+    const reasonCode = await requestProbe(db.pool, name, request.admin!)
+    if (reasonCode === null) throw new Problem('PROVIDER_NOT_PARKED')
+    return { name, reasonCode }
+  })
+}
+
+/** As they are asked: in the order of EMAIL_PROVIDER; then those that are no longer configured. */
+function inOrder(rows: ProviderRow[], providers: string[]): ProviderRow[] {
+  const place = ({ name }: ProviderRow) => (providers.includes(name) ? providers.indexOf(name) : providers.length)
+  return rows.toSorted((one, other) => place(one) - place(other))
+}
+
+type Now = { configured: boolean; sendRate: number | null; nowMs: number }
+
+function toView(row: ProviderRow, used: ProviderActivity | undefined, now: Now): ProviderView {
+  const { name, slowFrom, slowTo, slowedAgoMs, probeInMs } = row
+  const quota = baseRate(name, now.sendRate, row.ratePerSecond)
+  const slowed = slowedAgoMs === null ? null : rateAfter({ from: slowFrom!, to: slowTo!, agoMs: slowedAgoMs })
+  const isSlowed = slowed !== null && (quota === null || slowed < quota)
+  const ago = (ms: number) => new Date(now.nowMs - ms).toISOString()
+  return {
+    name,
+    configured: now.configured,
+    state: row.state === 'open' ? 'parked' : isSlowed ? 'slowed' : 'healthy',
+    parkedAt: row.openedAt?.toISOString() ?? null,
+    reasonCode: row.reasonCode,
+    reason: row.reason,
+    failedProbes: row.probes,
+    nextProbeAt: probeInMs === null ? null : ago(-probeInMs),
+    sentPerSecond: (used?.sentLastMinute ?? 0) / 60,
+    allowedPerSecond: isSlowed ? slowed : quota,
+    quotaPerSecond: quota,
+    slowedAt: isSlowed ? ago(slowedAgoMs!) : null,
+    inFlight: used?.inFlight ?? 0,
+    lastSentAt: used?.lastSentAt?.toISOString() ?? null,
+    errors: (used?.errors ?? []).map(one => ({ ...one, lastAt: one.lastAt.toISOString() })),
+  }
+}
+
+type ProviderErrors = { code: string; count: number; lastAt: Date }
+export type ProviderActivity = {
+  name: string
+  /** E-mails that it took in the last minute. */
+  sentLastMinute: number
+  lastSentAt: Date | null
+  inFlight: number
+  errors: ProviderErrors[]
+}
+
+/** Only so many of the newest failures and e-mails are looked at, so that the answer takes the same time whatever there is. */
+const MAX_FAILURES = 5_000
+const MAX_EMAILS = 2_000
+
+/** Every provider that was used lately, or failed in the last `hours`. */
+export async function readProviderActivity(db: Queryable, hours: number): Promise<ProviderActivity[]> {
+  const rows = await run<ProviderActivity>(
+    db,
+    'read-provider-activity',
+    `with failures as (
+       select outbox_id, created_at, coalesce(metadata ->> 'errorCode', type) as code from email_events
+       where type in ('RETRY_SCHEDULED', 'REJECTED', 'FAILED', 'UNKNOWN') and created_at > now() - $1 * interval '1 hour'
+       order by created_at desc limit ${MAX_FAILURES}
+     ), codes as (
+       -- By the attempt that failed: a later one may be at another provider.
+       select a.name, f.code, count(*)::int as count, max(f.created_at) as last_at
+       from failures f cross join lateral (
+         select a.metadata ->> 'provider' as name from email_events a
+         where a.outbox_id = f.outbox_id and a.type = 'SENT_ATTEMPT' and a.created_at <= f.created_at order by a.created_at desc limit 1) a
+       group by 1, 2
+     ), errors as (
+       select name, json_agg(json_build_object('code', code, 'count', count, 'lastAt', last_at) order by count desc, code) as errors
+       from codes group by 1
+     ), minute as (
+       select o.provider as name, count(*)::int as sent, max(e.created_at) as last_at
+       from email_events e join email_outbox o on o.outbox_id = e.outbox_id
+       where e.type = 'SENT' and e.created_at > now() - interval '1 minute' group by 1
+     ), newest as (
+       select provider as name, max(sent_at) as last_at
+       from (select provider, sent_at from email_outbox order by outbox_id desc limit ${MAX_EMAILS}) o group by 1
+     ), flying as (
+       select o.provider as name, count(*)::int as in_flight
+       from leases l cross join lateral unnest(l.outbox_ids) id join email_outbox o on o.outbox_id = id and o.status = 'PROCESSING'
+       group by 1
+     )
+     select name, coalesce(m.sent, 0) as "sentLastMinute", greatest(m.last_at, n.last_at) as "lastSentAt",
+       coalesce(f.in_flight, 0) as "inFlight", coalesce(e.errors, '[]') as errors
+     from errors e full join minute m using (name) full join newest n using (name) full join flying f using (name)
+     where name is not null`,
+    [hours],
+  )
+  return rows.map(row => ({ ...row, errors: row.errors.map(one => ({ ...one, lastAt: new Date(one.lastAt) })) }))
+}
+
+/**
+ * The next e-mail of any worker probes the parked provider: each reads the time within a second. Returns the reason why it was parked;
+ * null: it is not.
+ */
+export async function requestProbe(db: Queryable, name: string, performedBy: string): Promise<string | null> {
+  const [row] = await run<{ code: string }>(
+    db,
+    'request-probe',
+    `with known as materialized (select name, reason_code, probes, probe_at from providers where name = $1 and state = 'open' for update),
+     asked as (
+       update providers p set probe_at = least(p.probe_at, now()) from known where p.name = known.name returning p.name, p.probe_at
+     ), audited as (
+       insert into audit_log (subject_type, subject_id, action, performed_by, before, after)
+       select 'provider', known.name, 'PROVIDER_PROBE_REQUESTED', $2,
+         jsonb_build_object('reasonCode', known.reason_code, 'failedProbes', known.probes, 'probeAt', known.probe_at),
+         jsonb_build_object('probeAt', asked.probe_at)
+       from known join asked using (name)
+     )
+     select reason_code as code from known`,
+    [name, performedBy],
+  )
+  return row?.code ?? null
+}

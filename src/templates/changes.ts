@@ -1,0 +1,166 @@
+import type pg from 'pg'
+import { type Author, writeAudit } from '../audit/audit.ts'
+import { inTransaction, type Queryable, run } from '../platform/postgres/query.ts'
+import type { TemplateSource } from './parse.ts'
+import { VERSIONS_PER_TEMPLATE } from './view.ts'
+
+/** Who changes a template of which company. */
+export type TemplateAuthor = Author & { companyId: string }
+
+type Action = 'TEMPLATE_CREATED' | 'TEMPLATE_UPDATED' | 'TEMPLATE_PUBLISHED' | 'TEMPLATE_DELETED'
+type Audit = { type: string; locale: string; version?: number | null }
+
+function audit(
+  tx: Queryable,
+  { companyId, performedBy, reason = null }: TemplateAuthor,
+  subjectId: string,
+  action: Action,
+  change: { before?: Audit; after?: Audit },
+): Promise<void> {
+  return writeAudit(tx, { subjectType: 'template', subjectId, companyId, action, performedBy, reason, ...change })
+}
+
+export type CreateOutcome = { kind: 'created'; id: string } | { kind: 'exists' } | { kind: 'limit' }
+
+/** A template with its first version. locale null: the company's. `alsoWrite`: what belongs to it, in the same transaction. */
+export async function createTemplate(
+  pool: pg.Pool,
+  author: TemplateAuthor,
+  template: TemplateSource & { type: string; locale: string | null; publish: boolean },
+  limit: number,
+  alsoWrite: (tx: Queryable, templateId: string) => Promise<void> = async () => {},
+): Promise<CreateOutcome> {
+  return inTransaction(pool, async tx => {
+    // Two requests at once must not pass the limit together.
+    await run(tx, 'lock-company', 'select from companies where company_id = $1 for no key update', [author.companyId])
+    const [{ count } = { count: 0 }] = await run<{ count: number }>(
+      tx,
+      'count-templates',
+      'select count(*)::int as count from templates where company_id = $1',
+      [author.companyId],
+    )
+    if (count >= limit) return { kind: 'limit' }
+    const [row] = await run<{ id: string; locale: string }>(
+      tx,
+      'insert-template',
+      `insert into templates (company_id, type, locale)
+       values ($1, $2, coalesce($3, (select locale from companies where company_id = $1)))
+       on conflict do nothing returning template_id as id, locale`,
+      [author.companyId, template.type, template.locale],
+    )
+    if (!row) return { kind: 'exists' }
+    const version = await insertVersion(tx, row.id, template, author)
+    await alsoWrite(tx, row.id)
+    const changed = { type: template.type, locale: row.locale, version }
+    await audit(tx, author, row.id, 'TEMPLATE_CREATED', { after: changed })
+    if (template.publish) await publish(tx, author, row.id, changed, null)
+    return { kind: 'created', id: row.id }
+  })
+}
+
+/** A new draft, in place of the one there is. Answers its number; null: there is no such template of the company. */
+export async function addDraft(
+  pool: pg.Pool,
+  author: TemplateAuthor,
+  templateId: string,
+  source: TemplateSource,
+): Promise<number | null> {
+  return inTransaction(pool, async tx => {
+    const template = await lockTemplate(tx, author, templateId)
+    if (!template) return null
+    const version = await insertVersion(tx, templateId, source, author)
+    await run(
+      tx,
+      'prune-template-versions',
+      `delete from template_versions v using templates t
+       where v.template_id = $1 and t.template_id = $1 and v.number < $2 and v.number is distinct from t.published_number
+         and (v.published_at is null or v.number <= $2 - $3)`,
+      [templateId, version, VERSIONS_PER_TEMPLATE],
+    )
+    await audit(tx, author, templateId, 'TEMPLATE_UPDATED', {
+      after: { type: template.type, locale: template.locale, version },
+    })
+    return version
+  })
+}
+
+/** number null: the draft. Answers the number of the version that is in use now; null: there is none to publish. */
+export async function publishVersion(
+  pool: pg.Pool,
+  author: TemplateAuthor,
+  templateId: string,
+  number: number | null,
+): Promise<number | null> {
+  return inTransaction(pool, async tx => {
+    const template = await lockTemplate(tx, author, templateId)
+    if (!template) return null
+    const [row] = await run<{ number: number }>(
+      tx,
+      'find-version-to-publish',
+      `select number from template_versions
+       where template_id = $1 and case when $2::int is null then published_at is null else number = $2 end order by number desc limit 1`,
+      [templateId, number],
+    )
+    if (!row) return null
+    const { published, ...of } = template
+    await publish(tx, author, templateId, { ...of, version: row.number }, published)
+    return row.number
+  })
+}
+
+/** false: there is no such template of the company. */
+export async function deleteTemplate(pool: pg.Pool, author: TemplateAuthor, templateId: string): Promise<boolean> {
+  return inTransaction(pool, async tx => {
+    const template = await lockTemplate(tx, author, templateId)
+    if (!template) return false
+    await run(tx, 'delete-template', 'delete from templates where template_id = $1', [templateId])
+    await audit(tx, author, templateId, 'TEMPLATE_DELETED', {
+      before: { type: template.type, locale: template.locale, version: template.published },
+    })
+    return true
+  })
+}
+
+async function lockTemplate(tx: Queryable, author: TemplateAuthor, templateId: string) {
+  const [row] = await run<{ type: string; locale: string; published: number | null }>(
+    tx,
+    'lock-template',
+    'select type, locale, published_number as published from templates where template_id = $1 and company_id = $2 for update',
+    [templateId, author.companyId],
+  )
+  return row ?? null
+}
+
+async function insertVersion(
+  tx: Queryable,
+  id: string,
+  source: TemplateSource,
+  author: TemplateAuthor,
+): Promise<number> {
+  const [row] = await run<{ number: number }>(
+    tx,
+    'insert-template-version',
+    `insert into template_versions (template_id, number, subject, html, text, created_by)
+     select $1, coalesce(max(number), 0) + 1, $2, $3, $4, $5 from template_versions where template_id = $1 returning number`,
+    [id, source.subject, source.html, source.text, author.performedBy],
+  )
+  await run(tx, 'touch-template', 'update templates set updated_at = now() where template_id = $1', [id])
+  return row!.number
+}
+
+async function publish(
+  tx: Queryable,
+  author: TemplateAuthor,
+  id: string,
+  after: Audit & { version: number },
+  replaced: number | null,
+): Promise<void> {
+  await run(
+    tx,
+    'publish-template',
+    `with put as (update template_versions set published_at = now() where template_id = $1 and number = $2)
+     update templates set published_number = $2, updated_at = now() where template_id = $1`,
+    [id, after.version],
+  )
+  await audit(tx, author, id, 'TEMPLATE_PUBLISHED', { before: { ...after, version: replaced }, after })
+}

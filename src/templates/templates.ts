@@ -1,0 +1,130 @@
+import { TEMPLATE_FAILED } from '../companies/statistics.ts'
+import { iso, type Queryable, run, runUnprepared } from '../platform/postgres/query.ts'
+import type { TemplateSource } from './parse.ts'
+import type { TemplateView, VersionSummary } from './view.ts'
+
+export type Version = VersionSummary & TemplateSource
+
+export const TEMPLATE_COLUMNS = `t.template_id as id, t.type, t.locale, t.company_id is null as starter, t.published_number as published,
+  (select max(v.number) from template_versions v where v.template_id = t.template_id and v.published_at is null) as draft,
+  ${iso('t.created_at')} as "createdAt", ${iso('t.updated_at')} as "updatedAt"`
+
+/** Its own and the starters; a starter that an own template of the type replaces is not listed. */
+export async function listTemplates(db: Queryable, companyId: string): Promise<TemplateView[]> {
+  return run<TemplateView>(
+    db,
+    'list-templates',
+    `select ${TEMPLATE_COLUMNS} from templates t
+     where t.company_id = $1 or (t.company_id is null
+       and not exists (select from templates own where own.company_id = $1 and own.type = t.type and own.published_number is not null))
+     order by t.type, t.company_id is null, t.locale`,
+    [companyId],
+  )
+}
+
+/** Its own, or a starter. */
+export async function findTemplate(db: Queryable, companyId: string, templateId: string): Promise<TemplateView | null> {
+  const [row] = await run<TemplateView>(
+    db,
+    'find-template',
+    `select ${TEMPLATE_COLUMNS} from templates t where t.template_id = $2 and (t.company_id = $1 or t.company_id is null)`,
+    [companyId, templateId],
+  )
+  return row ?? null
+}
+
+/** Its own of this type and locale. */
+export async function findOwnByType(
+  db: Queryable,
+  companyId: string,
+  type: string,
+  locale: string,
+): Promise<TemplateView | null> {
+  const [row] = await run<TemplateView>(
+    db,
+    'find-own-template-by-type',
+    `select ${TEMPLATE_COLUMNS} from templates t where t.company_id = $1 and t.type = $2 and t.locale = $3`,
+    [companyId, type, locale],
+  )
+  return row ?? null
+}
+
+const VERSION = `v.number, ${iso('v.created_at')} as "createdAt", v.created_by as "createdBy", ${iso('v.published_at')} as "publishedAt",
+  case when v.number = t.published_number then 'published' when v.published_at is null then 'draft' else 'replaced' end as status`
+
+/** Newest first, without their content. */
+export async function listVersions(db: Queryable, templateId: string): Promise<VersionSummary[]> {
+  return run<VersionSummary>(
+    db,
+    'list-template-versions',
+    `select ${VERSION} from template_versions v join templates t using (template_id) where v.template_id = $1 order by v.number desc`,
+    [templateId],
+  )
+}
+
+/** number null: the newest. */
+export async function findVersion(db: Queryable, templateId: string, number: number | null): Promise<Version | null> {
+  const [row] = await run<Version>(
+    db,
+    'find-template-version',
+    `select ${VERSION}, v.subject, v.html, v.text from template_versions v join templates t using (template_id)
+     where v.template_id = $1 and ($2::int is null or v.number = $2) order by v.number desc limit 1`,
+    [templateId, number],
+  )
+  return row ?? null
+}
+
+export type TemplateOverview = TemplateView & {
+  /** null: a starter. */
+  companyId: string | null
+  companyName: string | null
+  /** Live e-mails of the type in the time asked for. Null for a starter in a list of every company. */
+  figures: { accepted: number; sent: number; failed: number; retries: number } | null
+}
+
+export type TemplateFilter = {
+  /** Its own, and the starters that they do not replace. null: of every company. */
+  companyId: string | null
+  /** A part of the type. */
+  text: string | null
+  sinceDays: number
+  /** The last one of the page before. */
+  after: { type: string; id: string } | null
+  limit: number
+}
+
+/** By type, those of companies before the starters. */
+export async function listTemplateOverviews(db: Queryable, filter: TemplateFilter): Promise<TemplateOverview[]> {
+  const { companyId, text, sinceDays, after, limit } = filter
+  return runUnprepared<TemplateOverview>(
+    db,
+    `with page as materialized (
+       select t.*, c.name as company_name from templates t left join companies c using (company_id)
+       where ($1::uuid is null or t.company_id = $1 or (t.company_id is null and not exists (
+           select from templates own where own.company_id = $1 and own.type = t.type and own.published_number is not null)))
+         and ($2::text is null or position(lower($2) in t.type) > 0)
+         and ($3::text is null or (t.type, t.template_id) > ($3, $4::uuid))
+       order by t.type, t.template_id limit $5)
+     select ${TEMPLATE_COLUMNS}, t.company_id as "companyId", t.company_name as "companyName",
+       case when coalesce(t.company_id, $1) is not null then (
+         select json_build_object('accepted', coalesce(sum(s.accepted), 0), 'sent', coalesce(sum(s.sent), 0),
+           'failed', coalesce(sum(${TEMPLATE_FAILED}), 0), 'retries', coalesce(sum(s.retries), 0))
+         from statistics s where s.company_id = coalesce(t.company_id, $1) and s.template_type = t.type and s.step = 'hour'
+           and s.at > now() - $6 * interval '1 day') end as figures
+     from page t order by t.type, t.template_id`,
+    [companyId, text, after?.type ?? null, after?.id ?? null, limit, sinceDays],
+  )
+}
+
+export type FoundTemplate = TemplateView & { companyId: string | null; companyName: string | null }
+
+/** Of any company, or a starter. */
+export async function findAnyTemplate(db: Queryable, templateId: string): Promise<FoundTemplate | null> {
+  const [row] = await runUnprepared<FoundTemplate>(
+    db,
+    `select ${TEMPLATE_COLUMNS}, t.company_id as "companyId", c.name as "companyName"
+     from templates t left join companies c using (company_id) where t.template_id = $1`,
+    [templateId],
+  )
+  return row ?? null
+}
