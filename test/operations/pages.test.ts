@@ -29,7 +29,6 @@ const PRINTED: Record<string, RegExp[]> = {
   ],
   admin: [/#token=/, /"name":"demo"/, /vera.*support/, /"action":"/],
   'admin-emails': [/maria@example\.com/],
-  content: [/acme/],
   privacy: [/Exported to [\s\S]*"emails":/, /Receipt[\s\S]*"receiptId"/],
   migrating: [/3 lines: 3 added/],
   sql: [/password/i, /shop/, /"[0-9a-f-]{36}"/],
