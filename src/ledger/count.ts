@@ -38,8 +38,10 @@ export async function countLedger(db: Queryable, options: CountOptions): Promise
 const REGISTER_DAYS = `
 with registered as (
   insert into email_days (day)
-  select to_date(right(c.relname, 8), 'YYYYMMDD') from pg_inherits i join pg_class c on c.oid = i.inhrelid
-  where i.inhparent = 'email_outbox'::regclass and to_date(right(c.relname, 8), 'YYYYMMDD') <= (now() at time zone 'UTC')::date
+  -- Null for the names of other tables, which Postgres may look at before the join.
+  select day from pg_inherits i join pg_class c on c.oid = i.inhrelid
+  cross join lateral (select to_date(substring(c.relname from '^email_outbox_([0-9]{8})$'), 'YYYYMMDD') as day) d
+  where i.inhparent = 'email_outbox'::regclass and day <= (now() at time zone 'UTC')::date
   on conflict do nothing
 )
 select now()::text as now`
