@@ -58,7 +58,7 @@ describe('links', () => {
     'admin/README.md',
     'test/README.md',
     ...readdirSync(join(ROOT, 'docs')).map(name => `docs/${name}`),
-  ]
+  ].filter(name => name.endsWith('.md'))
 
   /** As GitHub makes the anchor of a heading. */
   const anchorsOf = (page: string) =>
@@ -69,7 +69,7 @@ describe('links', () => {
         .replaceAll(' ', '-'),
     )
 
-  test.each(pages.filter(name => name.endsWith('.md')))('of %s lead to what is there', name => {
+  test.each(pages)('of %s lead to what is there', name => {
     const page = join(ROOT, name)
     const targets = [...readFileSync(page, 'utf8').matchAll(/\]\(([^)\s]+)\)/g)].map(match => match[1]!)
     const broken = targets
@@ -80,6 +80,15 @@ describe('links', () => {
         return !existsSync(file) || (anchor !== undefined && !anchorsOf(file).includes(anchor))
       })
     expect(broken).toEqual([])
+  })
+
+  test.each(pages)('and paths of the repository in %s lead to what is there', name => {
+    const page = join(ROOT, name)
+    const paths = readFileSync(page, 'utf8').matchAll(
+      /(?<![\w/.-])(?:src|test|admin|migrations|ops|bench|scripts)\/[\w./-]*\w/g,
+    )
+    const isThere = (path: string) => [ROOT, dirname(page)].some(folder => existsSync(join(folder, path)))
+    expect([...paths].map(([path]) => path).filter(path => !isThere(path))).toEqual([])
   })
 
   test('of docs/README.md lead to every page', () => {
