@@ -2,6 +2,7 @@ import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import type pg from 'pg'
 import { writeAudit } from '../audit/audit.ts'
 import { inTransaction, type Queryable, run } from '../platform/postgres/query.ts'
+import type { AdminRole } from '../web/access.ts'
 
 export type AdministratorLogin = { passwordHash: string; role: AdminRole }
 
@@ -123,26 +124,6 @@ async function endSignIns(tx: Queryable, name: string): Promise<void> {
      delete from admin_sessions where administrator = $1`,
     [name],
   )
-}
-
-/** In order: each may do what the ones before it may. */
-export const ADMIN_ROLES = ['viewer', 'support', 'administrator'] as const
-export type AdminRole = (typeof ADMIN_ROLES)[number]
-
-export const isAdminRole = (text: string): text is AdminRole => (ADMIN_ROLES as readonly string[]).includes(text)
-
-export function roleSuffices(role: AdminRole, needed: AdminRole): boolean {
-  return ADMIN_ROLES.indexOf(role) >= ADMIN_ROLES.indexOf(needed)
-}
-
-/** What a route says about itself. `clear`: its answer cannot be masked, so viewers do not get it. */
-export type RouteNeeds = { role?: AdminRole | undefined; clear?: boolean | undefined }
-
-/** Everybody may read what can be masked; changes need support, unless the route says otherwise. */
-export function neededRole(method: string, { role, clear }: RouteNeeds): AdminRole {
-  const byMethod = method === 'GET' || method === 'HEAD' ? 'viewer' : 'support'
-  const needed = role ?? byMethod
-  return clear && needed === 'viewer' ? 'support' : needed
 }
 
 const COST = { N: 32_768, r: 8, p: 1, maxmem: 64 * 1024 * 1024 }

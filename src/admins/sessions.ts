@@ -2,8 +2,8 @@ import { createHash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypt
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
 import { iso, type Queryable, run } from '../platform/postgres/query.ts'
+import type { AdminRole } from '../web/access.ts'
 import { isPolled } from '../web/request-telemetry.ts'
-import type { AdminRole } from './administrators.ts'
 
 /** More sessions of one administrator end the oldest ones. */
 const MAX_SESSIONS = 50

@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { type Author, changedFields, writeAudit } from '../audit/audit.ts'
 import type { Database } from '../platform/postgres/pool.ts'
 import { inTransaction, iso, type Queryable, run } from '../platform/postgres/query.ts'
+import { SCOPES, type Scope } from '../web/access.ts'
 import {
   type Company,
   type CompanyChange,
@@ -11,7 +12,7 @@ import {
   setDefaultCompany,
   updateCompany,
 } from './companies.ts'
-import { hashSecret, insertKey, type KeyMode, makeApiKey, type Owner, revokeKey, SCOPES, type Scope } from './keys.ts'
+import { hashSecret, insertKey, type KeyMode, makeApiKey, type Owner, revokeKey } from './keys.ts'
 
 export type NewCompany = { name: string } & CompanyChange
 

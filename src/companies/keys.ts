@@ -1,6 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { type Queryable, run } from '../platform/postgres/query.ts'
 import type { RetryPolicyName } from '../settings/retry.ts'
+import type { Scope } from '../web/access.ts'
 
 /** The key and the settings of its company that a request needs, in one row. */
 export type KnownKey = {
@@ -101,8 +102,6 @@ export async function touchKeys(db: Queryable, keyIds: string[]): Promise<void> 
   await run(db, 'touch-api-keys', `update api_keys set last_used_at = now() where key_id = any($1)`, [keyIds])
 }
 
-export const SCOPES = ['send', 'read', 'manage'] as const
-export type Scope = (typeof SCOPES)[number]
 /** Every row that an API key reads or changes belongs to one company and one mode (live or test). */
 export type Owner = { companyId: string; test: boolean }
 
