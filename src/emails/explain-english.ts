@@ -18,7 +18,7 @@ export function explainEmail(email: EmailSummary, location: EmailLocation): Expl
     outboxId,
     status,
     summary: retry ? describeRetry(retry, state, email) : describeState(state, email),
-    next: nextStep && describeNext(nextStep, nextAt, state, email),
+    next: nextStep && NEXT[nextStep](nextAt, state.code, email),
     nextStep,
     nextAt,
     aheadInCompany: queuePosition?.ahead ?? null,
@@ -31,62 +31,42 @@ export function explainEmail(email: EmailSummary, location: EmailLocation): Expl
   }
 }
 
-function describeState(state: EmailState, email: EmailSummary): string {
-  const { provider, attempts, maxAttempts } = email
-  const by = provider ? ` by ${provider}` : ''
-  switch (state.code) {
-    case 'scheduled':
-      return `Scheduled for ${state.at}.`
-    case 'paused':
-      return `Held: the company is paused${state.reason ? ` (${state.reason})` : ''}.`
-    case 'parked': {
-      const all = state.providers.map(
-        one =>
-          `provider ${one.provider} parked since ${one.since} because of ${one.code}: ${withoutFullStop(one.reason)}`,
-      )
-      return `Held: ${all.join('; ')}. No attempt is spent.`
-    }
-    case 'on-queue':
-      return 'On the queue: its turn has come.'
-    case 'claimed':
-      return `Claimed by worker ${state.worker}, about to be sent.`
-    case 'claim-lost':
-      return `Claimed by worker ${state.worker}, which is lost: ${LOST[state.because]}.`
-    case 'turn':
-      return `Waiting for its turn: ${describePosition(state)}.`
-    case 'becoming-ready':
-      return 'Waiting to become ready.'
-    case 'attempt':
-      return `Being sent${by}: attempt ${attempts} of ${maxAttempts} is under way.`
-    case 'attempt-lost':
-      return `Attempt ${attempts} of ${maxAttempts}${by} was begun, and its worker is lost: ${LOST[state.because]}.`
-    case 'unknown':
-      return `Not known whether it was sent: ${state.provider} ${UNKNOWN_REASONS[state.reason] ?? 'did not answer'} (${state.since}).`
-    case 'unknown-cause':
-      return 'The connection ended after the message had left: whether the provider took it is not known.'
-    case 'sent': {
-      const as = email.messageId ? ` as ${email.messageId}` : ''
-      return `Accepted by ${provider ?? 'the provider'}${at(email.sentAt)}${as}${withBounces(state)}`
-    }
-    case 'delivered':
-      return `Delivered to the recipient's server${at(email.deliveredAt)}${withBounces(state)}`
-    case 'complained':
-      return `The recipient reported it as spam${withBounces(state)}`
-    case 'bounced':
-      return "The recipient's server returned it; the BOUNCE event has the diagnosis."
-    case 'cancelled':
-      return 'Cancelled before it was sent.'
-    case 'expired':
-      return 'Not sent within 24 hours of its due time, so it was given up.'
-    case 'suppressed':
-      return `Not sent.${withError(email)}`
-    case 'rejected':
-      return `Refused by the provider.${withError(email)}`
-    case 'failed':
-      return `Given up: it can never be sent as it is.${withError(email)}`
-    case 'exhausted':
-      return `Given up after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}.${withError(email)}`
-  }
+const describeState = (state: EmailState, email: EmailSummary) =>
+  (STATES[state.code] as (state: EmailState, email: EmailSummary) => string)(state, email)
+
+type StateOf<Code, State = EmailState> = State extends { code: unknown }
+  ? Code extends State['code']
+    ? State
+    : never
+  : never
+
+const STATES: { [Code in EmailState['code']]: (state: StateOf<Code>, email: EmailSummary) => string } = {
+  scheduled: ({ at }) => `Scheduled for ${at}.`,
+  paused: ({ reason }) => `Held: the company is paused${reason ? ` (${reason})` : ''}.`,
+  parked: ({ providers }) => `Held: ${providers.map(describeParked).join('; ')}. No attempt is spent.`,
+  'on-queue': () => 'On the queue: its turn has come.',
+  claimed: ({ worker }) => `Claimed by worker ${worker}, about to be sent.`,
+  'claim-lost': ({ worker, because }) => `Claimed by worker ${worker}, which is lost: ${LOST[because]}.`,
+  turn: state => `Waiting for its turn: ${describePosition(state)}.`,
+  'becoming-ready': () => 'Waiting to become ready.',
+  attempt: (_, email) => `Being sent${by(email)}: attempt ${attemptOf(email)} is under way.`,
+  'attempt-lost': ({ because }, email) =>
+    `Attempt ${attemptOf(email)}${by(email)} was begun, and its worker is lost: ${LOST[because]}.`,
+  unknown: ({ provider, reason, since }) =>
+    `Not known whether it was sent: ${provider} ${UNKNOWN_REASONS[reason] ?? 'did not answer'} (${since}).`,
+  'unknown-cause': () => 'The connection ended after the message had left: whether the provider took it is not known.',
+  sent: (state, { provider, sentAt, messageId }) =>
+    `Accepted by ${provider ?? 'the provider'}${at(sentAt)}${messageId ? ` as ${messageId}` : ''}${withBounces(state)}`,
+  delivered: (state, { deliveredAt }) => `Delivered to the recipient's server${at(deliveredAt)}${withBounces(state)}`,
+  complained: state => `The recipient reported it as spam${withBounces(state)}`,
+  bounced: () => "The recipient's server returned it; the BOUNCE event has the diagnosis.",
+  cancelled: () => 'Cancelled before it was sent.',
+  expired: () => 'Not sent within 24 hours of its due time, so it was given up.',
+  suppressed: (_, email) => `Not sent.${withError(email)}`,
+  rejected: (_, email) => `Refused by the provider.${withError(email)}`,
+  failed: (_, email) => `Given up: it can never be sent as it is.${withError(email)}`,
+  exhausted: (_, email) =>
+    `Given up after ${email.attempts} ${email.attempts === 1 ? 'attempt' : 'attempts'}.${withError(email)}`,
 }
 
 function describeRetry({ attempt, of, because }: Retry, state: EmailState, email: EmailSummary): string {
@@ -109,59 +89,44 @@ function describeBecause(because: NonNullable<Retry['because']>, { provider, las
 
 const RESOLVE = 'email-gateway email resolve'
 
-function describeNext(step: NextStep, time: string | null, { code }: EmailState, email: EmailSummary): string {
-  switch (step) {
-    case 'resume':
-      return 'It is sent when an administrator resumes the company.'
-    case 'probe':
-      return `One e-mail tries again at ${time}.`
-    case 'due':
-      return 'It becomes ready then.'
-    case 'turn':
-      return 'It is sent when its turn comes.'
-    case 'turn-redis':
-      return 'It is sent when its turn comes, through Redis; email-gateway doctor shows whether Redis answers.'
-    case 'no-worker':
-      return 'No worker is running: it is sent when one is started.'
-    case 'soon':
-      if (code === 'on-queue') return 'The next free worker sends it.'
-      if (code === 'claimed') return 'It is sent within moments.'
-      return email.status === 'RETRY_SCHEDULED' ? 'It follows within seconds.' : 'It is picked up within seconds.'
-    case 'returned':
-      return 'It becomes ready again when a running worker returns the lease.'
-    case 'answer':
-      return 'The provider answers, or the attempt times out after 30 seconds.'
-    case 'lost':
-      return 'It becomes UNKNOWN when a running worker returns the lease; then evidence or its onUnknown policy decides: sent again, or held.'
-    case 'report':
-      return 'Delivery, bounce or complaint is recorded when the provider reports it.'
-    case 'no-report': {
-      const name = email.provider ?? 'the provider'
-      // These two report nothing after their answer.
-      const isSilent = name === 'smtp' || name === 'capture'
-      return `SENT is its last status: ${isSilent ? `${name} reports nothing more` : `events of ${name} are not set up`}.`
-    }
-    case 'decide':
-      return 'A provider event, the idempotency key or the onUnknown policy decides.'
-    case 'hold':
-      return `A provider event moves it, or an operator (${RESOLVE}); at ${time} it is looked at again, and never sent twice.`
-    case 'resolve':
-      return `No provider event will come: an operator moves it (${RESOLVE}); at ${time} it is looked at again, and never sent twice.`
-    case 'unless-reported':
-      return `A provider event settles it; without one, it is tried again at ${time}.`
-    case 'unless-resolved':
-      return `It is tried again at ${time}, unless an operator says before that it was sent (${RESOLVE}).`
-    case 'resend':
-      return 'It can be sent again (resend) once the address works and is not suppressed.'
-    case 'resend-unsuppressed':
-      return 'It can be sent again (resend) once the address is no longer suppressed.'
-    case 'replay':
-      return 'It is in the dead letter queue and can be replayed once the cause is fixed.'
-    case 'replay-expired':
-      return 'It can be replayed.'
-    case 'purged':
-      return 'Its content was purged, so it can no longer be replayed.'
-  }
+const NEXT: Record<NextStep, (time: string | null, state: EmailState['code'], email: EmailSummary) => string> = {
+  resume: () => 'It is sent when an administrator resumes the company.',
+  probe: time => `One e-mail tries again at ${time}.`,
+  due: () => 'It becomes ready then.',
+  turn: () => 'It is sent when its turn comes.',
+  'turn-redis': () =>
+    'It is sent when its turn comes, through Redis; email-gateway doctor shows whether Redis answers.',
+  'no-worker': () => 'No worker is running: it is sent when one is started.',
+  soon: (_, state, { status }) => {
+    if (state === 'on-queue') return 'The next free worker sends it.'
+    if (state === 'claimed') return 'It is sent within moments.'
+    return status === 'RETRY_SCHEDULED' ? 'It follows within seconds.' : 'It is picked up within seconds.'
+  },
+  returned: () => 'It becomes ready again when a running worker returns the lease.',
+  answer: () => 'The provider answers, or the attempt times out after 30 seconds.',
+  lost: () =>
+    'It becomes UNKNOWN when a running worker returns the lease; then evidence or its onUnknown policy decides: sent again, or held.',
+  report: () => 'Delivery, bounce or complaint is recorded when the provider reports it.',
+  'no-report': (_time, _state, { provider }) => {
+    const why =
+      provider === 'smtp' || provider === 'capture'
+        ? `${provider} reports nothing more`
+        : `events of ${provider ?? 'the provider'} are not set up`
+    return `SENT is its last status: ${why}.`
+  },
+  decide: () => 'A provider event, the idempotency key or the onUnknown policy decides.',
+  hold: time =>
+    `A provider event moves it, or an operator (${RESOLVE}); at ${time} it is looked at again, and never sent twice.`,
+  resolve: time =>
+    `No provider event will come: an operator moves it (${RESOLVE}); at ${time} it is looked at again, and never sent twice.`,
+  'unless-reported': time => `A provider event settles it; without one, it is tried again at ${time}.`,
+  'unless-resolved': time =>
+    `It is tried again at ${time}, unless an operator says before that it was sent (${RESOLVE}).`,
+  resend: () => 'It can be sent again (resend) once the address works and is not suppressed.',
+  'resend-unsuppressed': () => 'It can be sent again (resend) once the address is no longer suppressed.',
+  replay: () => 'It is in the dead letter queue and can be replayed once the cause is fixed.',
+  'replay-expired': () => 'It can be replayed.',
+  purged: () => 'Its content was purged, so it can no longer be replayed.',
 }
 
 const LOST: Record<LostBecause, string> = {
@@ -180,12 +145,15 @@ const UNKNOWN_REASONS: Record<string, string> = {
   PROVIDER_UNAVAILABLE: 'is parked or no longer configured, so the call cannot be repeated',
 }
 
+const describeParked = ({ provider, since, code, reason }: StateOf<'parked'>['providers'][number]) =>
+  `provider ${provider} parked since ${since} because of ${code}: ${withoutFullStop(reason)}`
+
 function describePosition({ ahead, companies }: { ahead: number; companies: number }): string {
   const before = ahead > 1000 ? 'more than 1000' : String(ahead)
   return `${before} of this company before it, ${companies} ${companies === 1 ? 'company' : 'companies'} sharing`
 }
 
-function withBounces({ othersBounced, sentAgain }: Extract<EmailState, { code: 'sent' | 'delivered' | 'complained' }>) {
+function withBounces({ othersBounced, sentAgain }: StateOf<'sent'>) {
   const others = othersBounced ? `; ${othersBounced.bounced} of its ${othersBounced.of} recipients bounced` : ''
   const twice = sentAgain
     ? ' An attempt before had an unknown outcome and it was sent again, so it may have arrived twice.'
@@ -201,4 +169,6 @@ const describeError = (error: EmailSummary['lastError']) =>
 /** Some providers end their messages with a full stop; our sentence continues after it. */
 const withoutFullStop = (message: string) => message.replace(/[.\s]+$/, '')
 
+const by = ({ provider }: EmailSummary) => (provider ? ` by ${provider}` : '')
+const attemptOf = ({ attempts, maxAttempts }: EmailSummary) => `${attempts} of ${maxAttempts}`
 const at = (time: string | null) => (time ? ` at ${time}` : '')

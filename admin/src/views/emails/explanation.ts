@@ -19,6 +19,7 @@ export function useExplanation(email: Email): { summary: string; next: string | 
   const { attempts, maxAttempts, lastError } = email
   const provider = email.provider ?? t('explain.anyProvider')
   const error = lastError ? errorText(lastError.code, lastError.message) : '–'
+  const values = { attempts, maxAttempts, count: attempts, error }
   return {
     summary: retry ? retryText(retry) : stateText(state),
     next: nextStep && t(`explain.next.${nextStep}`, { time: exact(nextAt) }),
@@ -36,12 +37,9 @@ export function useExplanation(email: Email): { summary: string; next: string | 
         )
         return t('explain.parked', { providers: providers.join('; ') })
       }
-      case 'claimed':
-        return t('explain.claimed', { worker: state.worker })
       case 'claim-lost':
-        return t('explain.claim-lost', { worker: state.worker, lost: t(`explain.lost.${state.because}`) })
       case 'attempt-lost':
-        return t('explain.attempt-lost', { attempts, maxAttempts, lost: t(`explain.lost.${state.because}`) })
+        return t(`explain.${state.code}`, { ...values, ...state, lost: t(`explain.lost.${state.because}`) })
       case 'turn':
         return t('explain.turn', { position: positionText(state) })
       case 'unknown': {
@@ -65,22 +63,20 @@ export function useExplanation(email: Email): { summary: string; next: string | 
         return diagnosis === null ? t('explain.bounced') : t('explain.bouncedBecause', { diagnosis })
       }
       default:
-        return t(`explain.${state.code}`, { attempts, maxAttempts, count: attempts, error })
+        return t(`explain.${state.code}`, { ...values, ...state })
     }
   }
 
   function retryText({ attempt, of, because }: NonNullable<Explanation['retry']>): string {
-    const values = {
-      which:
-        of === null
-          ? t('explain.retry.untilExpiry', { attempt, time: exact(email.expiresAt) })
-          : t('explain.retry.of', { attempt, of }),
-      because: because ? t(`explain.retry.${because}`, { provider, error }) : '',
-    }
-    if (state.code === 'scheduled') return t('explain.retry.scheduled', { ...values, time: exact(state.at) })
-    if (state.code === 'becoming-ready') return t('explain.retry.becoming-ready', values)
-    if (state.code === 'turn') return t('explain.retry.turn', { ...values, position: positionText(state) })
-    return t('explain.retry.due', { ...values, state: stateText(state) })
+    const which =
+      of === null
+        ? t('explain.retry.untilExpiry', { attempt, time: exact(email.expiresAt) })
+        : t('explain.retry.of', { attempt, of })
+    const parts = { which, because: because ? t(`explain.retry.${because}`, { provider, error }) : '' }
+    if (state.code === 'scheduled') return t('explain.retry.scheduled', { ...parts, time: exact(state.at) })
+    if (state.code === 'becoming-ready') return t('explain.retry.becoming-ready', parts)
+    if (state.code === 'turn') return t('explain.retry.turn', { ...parts, position: positionText(state) })
+    return t('explain.retry.due', { ...parts, state: stateText(state) })
   }
 
   function positionText({ ahead, companies }: Extract<State, { code: 'turn' }>): string {
