@@ -1,6 +1,7 @@
 import { type Company, listCompanies } from '../../companies/companies.ts'
 import type { Queryable } from '../../platform/postgres/query.ts'
 import { parseAddress } from '../../platform/text/addresses.ts'
+import type { ListedDomain } from '../../providers/resend/domains.ts'
 import { listTopics } from '../../providers/ses/sns.ts'
 import type { smtpTls } from '../../providers/smtp/smtp.ts'
 import { silenceAwsSdkWarning } from '../../settings/config.ts'
@@ -101,10 +102,8 @@ async function checkDetails(
   }
 }
 
-type ResendDomains = { name: string; status: string }[]
-
 /** null: the key is for sending only, and may not read them. */
-async function listResendDomains(config: Settings): Promise<ResendDomains | null> {
+async function listResendDomains(config: Settings): Promise<ListedDomain[] | null> {
   const { resendDomains } = await import('../../providers/resend/domains.ts')
   const { RESEND_BASE_URL } = await import('../../providers/resend/resend.ts')
   const baseUrl = config.RESEND_BASE_URL ?? RESEND_BASE_URL
@@ -150,7 +149,7 @@ export function checkRelayTls(tls: ReturnType<typeof smtpTls>): Verdict {
   }
 }
 
-export function checkResendDomains(listed: ResendDomains | null, wanted: Domains): Verdict[] {
+export function checkResendDomains(listed: ListedDomain[] | null, wanted: Domains): Verdict[] {
   if (listed === null) return [ok('not checked at Resend: the API key is for sending only')]
   return [...wanted].map(([domain, companies]) => {
     const status = listed.find(({ name }) => name.toLowerCase() === domain)?.status

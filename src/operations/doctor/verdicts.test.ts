@@ -11,6 +11,8 @@ import {
   checkDatabase,
   checkDisk,
   checkDurability,
+  checkIdleTransactions,
+  checkLocks,
   checkPartitions,
   checkSessions,
   type ServerFacts,
@@ -134,6 +136,32 @@ describe('the database', () => {
     const other = (hasSpace: boolean) => checkDisk({ folder: null, hasSpace }).state
     expect([other(true), other(false)]).toEqual(['ok', 'failed'])
   })
+})
+
+const wait = (seconds: number) => ({ seconds, blockerPid: 42, blockerRole: 'app' })
+
+test('a short wait for a lock is ordinary, a long one names who holds it', () => {
+  expect(checkLocks(null).state).toBe('ok')
+  expect(checkLocks(wait(1)).state).toBe('ok')
+  expect(checkLocks(wait(30))).toEqual({
+    state: 'warning',
+    detail:
+      'a session has waited 30 s for a lock of app; end the session that holds it with: select pg_terminate_backend(42)',
+  })
+})
+
+test('a transaction that is idle for minutes is named with what it blocks and what ends it', () => {
+  const session = { pid: 42, application: 'email-gateway-backup', role: 'app', seconds: 299 }
+  expect(checkIdleTransactions(null)).toEqual([])
+  expect(checkIdleTransactions(session)).toEqual([])
+  expect(checkIdleTransactions({ ...session, seconds: 660 })).toEqual([
+    {
+      state: 'warning',
+      detail: expect.stringMatching(
+        /^email-gateway-backup \(role app, pid 42\) .*idle .* 11 minutes: vacuum .* retention .*: select pg_terminate_backend\(42\)$/,
+      ),
+    },
+  ])
 })
 
 describe('the work', () => {
