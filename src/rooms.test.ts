@@ -50,7 +50,6 @@ const EXCEPTIONS = [
   'templates/routes-use.ts → pipeline/accept/caller.ts',
   'templates/routes-use.ts → pipeline/accept/routes.ts',
   'templates/routes.ts → pipeline/accept/routes.ts',
-  'web/openapi.ts → companies/require-key.ts',
   'web/openapi.ts → webhooks/events.ts',
 ]
 

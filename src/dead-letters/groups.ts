@@ -10,7 +10,7 @@ import {
   readEntries,
 } from '../outbox/dead-letters.ts'
 import { type CheckedReplay, HAS_PAYLOAD, MAY_BE_REPLAYED } from '../outbox/dead-letters-replay.ts'
-import { iso, type Queryable, run, runUnprepared } from '../platform/postgres/query.ts'
+import { iso, type Queryable, sql } from '../platform/postgres/query.ts'
 
 export type DeadLetterGroup = {
   code: string | null
@@ -32,24 +32,21 @@ export async function listDeadLetterGroups(
   { companyId, since, until }: DeadLetterGroupFilter,
   limit: number,
 ): Promise<DeadLetterGroup[]> {
-  return runUnprepared<DeadLetterGroup>(
-    db,
-    `with groups as materialized (
+  return sql<DeadLetterGroup>(db)`
+    with groups as materialized (
        select last_failure_code as code, company_id, count(*)::int as entries, min(moved_at) as first_seen, max(moved_at) as last_seen
        from dead_letters d
-       where ($1::uuid is null or company_id = $1) and moved_at >= coalesce($2::timestamptz, '-infinity')
-         and moved_at <= coalesce($3::timestamptz, 'infinity')
-       group by 1, 2 order by entries desc, last_seen desc, code limit $4)
-     select g.code, g.company_id as "companyId", coalesce(c.name, g.company_id::text) as "companyName", g.entries,
+       where (${companyId}::uuid is null or company_id = ${companyId}::uuid) and moved_at >= coalesce(${since}::timestamptz, '-infinity')
+         and moved_at <= coalesce(${until}::timestamptz, 'infinity')
+       group by 1, 2 order by entries desc, last_seen desc, code limit ${limit})
+     select g.code, g.company_id, coalesce(c.name, g.company_id::text) as "companyName", g.entries,
        ${iso('g.first_seen')} as "firstSeen", ${iso('g.last_seen')} as "lastSeen",
-       newest.last_failure_reason as "lastReason", newest.provider_code as "providerCode"
+       newest.last_failure_reason as "lastReason", newest.provider_code
      from groups g left join companies c on c.company_id = g.company_id
      cross join lateral (
        select d.last_failure_reason, d.provider_code from dead_letters d
        where d.last_failure_code is not distinct from g.code and d.company_id = g.company_id and d.moved_at = g.last_seen limit 1) newest
-     order by g.entries desc, g.last_seen desc, g.code`,
-    [companyId, since, until, limit],
-  )
+     order by g.entries desc, g.last_seen desc, g.code`
 }
 
 /** Those that a replay or a purge would take first: the oldest. */
@@ -70,14 +67,10 @@ export async function firstDeadLetters(
 
 /** What a replay of these would say of each, without changing or locking anything. */
 export async function checkByIds(db: Queryable, outboxIds: string[]): Promise<CheckedReplay[]> {
-  return run<CheckedReplay>(
-    db,
-    'check-replay-by-ids',
-    `select asked.outbox_id as "outboxId", case when ${MAY_BE_REPLAYED} is not true then 'not-found'
+  return sql<CheckedReplay>(db, 'check-replay-by-ids')`
+    select asked.outbox_id, case when ${MAY_BE_REPLAYED} is not true then 'not-found'
          when not ${HAS_PAYLOAD} then 'payload-purged' else 'replayed' end as outcome, o.status
-     from unnest($1::uuid[]) as asked(outbox_id)
-     left join email_outbox o on o.outbox_id = any($1::uuid[]) and o.outbox_id = asked.outbox_id
-     left join dead_letters d on d.outbox_id = asked.outbox_id`,
-    [outboxIds],
-  )
+     from unnest(${outboxIds}::uuid[]) as asked(outbox_id)
+     left join email_outbox o on o.outbox_id = any(${outboxIds}::uuid[]) and o.outbox_id = asked.outbox_id
+     left join dead_letters d on d.outbox_id = asked.outbox_id`
 }

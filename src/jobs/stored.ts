@@ -1,5 +1,5 @@
 import type { DeadLetterCursor } from '../outbox/dead-letters.ts'
-import { iso, type Queryable, run, runUnprepared } from '../platform/postgres/query.ts'
+import { fragment, iso, literal, type Queryable, sql } from '../platform/postgres/query.ts'
 import { maskSensitive } from '../platform/text/masking.ts'
 import { type BulkAction, type BulkActionKind, type BulkCounts, sumOutcomes } from './view.ts'
 
@@ -19,40 +19,24 @@ export type NewBulkAction = {
 
 /** The action and its audit entry are one statement. Its items are written in the same transaction. */
 export async function putBulkAction(tx: Queryable, action: NewBulkAction): Promise<void> {
-  await run(
-    tx,
-    'put-bulk-action',
-    `with put as (
+  await sql(tx, 'put-bulk-action')`
+    with put as (
        insert into bulk_actions (action_id, kind, selection, company_id, requested_by, reason, total, failed, counts, problems)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) returning *
+       values (${action.actionId}, ${action.kind}, ${JSON.stringify(action.selection)}, ${action.companyId}, ${action.requestedBy}, ${maskSensitive(action.reason)}, ${action.total}, ${action.failed}, ${JSON.stringify(action.counts)}, ${JSON.stringify(action.problems)}) returning *
      )
      insert into audit_log (subject_type, subject_id, company_id, action, reason, performed_by, after)
      select 'bulk_action', action_id::text, company_id, 'STARTED', reason, requested_by,
        jsonb_build_object('kind', kind, 'selection', selection, 'total', total)
-     from put`,
-    [
-      action.actionId,
-      action.kind,
-      JSON.stringify(action.selection),
-      action.companyId,
-      action.requestedBy,
-      maskSensitive(action.reason),
-      action.total,
-      action.failed,
-      JSON.stringify(action.counts),
-      JSON.stringify(action.problems),
-    ],
-  )
+     from put`
 }
 
-const VIEW = `action_id as "actionId", kind, selection, requested_by as "requestedBy", reason, state, total, done, failed, counts, problems,
-  last_error as "lastError", ${iso('created_at')} as "createdAt", ${iso('started_at')} as "startedAt",
+const VIEW = fragment`action_id, kind, selection, requested_by, reason, state, total, done, failed, counts, problems,
+  last_error, ${iso('created_at')} as "createdAt", ${iso('started_at')} as "startedAt",
   ${iso('updated_at')} as "updatedAt", ${iso('finished_at')} as "finishedAt"`
 
 export async function findBulkAction(db: Queryable, actionId: string): Promise<BulkAction | null> {
-  const [row] = await run<BulkAction>(db, 'find-bulk-action', `select ${VIEW} from bulk_actions where action_id = $1`, [
-    actionId,
-  ])
+  const [row] = await sql<BulkAction>(db, 'find-bulk-action')`
+    select ${VIEW} from bulk_actions where action_id = ${actionId}`
   return row ?? null
 }
 
@@ -61,13 +45,9 @@ const NEWEST = 50
 
 /** When the last one ended. */
 export async function readLastBulkEnd(db: Queryable): Promise<string | null> {
-  const [row] = await run<{ at: string | null }>(
-    db,
-    'read-last-bulk-end',
-    `select max(finished_at)::text as at from (
-       select finished_at from bulk_actions order by created_at desc, action_id desc limit $1) newest`,
-    [NEWEST],
-  )
+  const [row] = await sql<{ at: string | null }>(db, 'read-last-bulk-end')`
+    select max(finished_at)::text as at from (
+       select finished_at from bulk_actions order by created_at desc, action_id desc limit ${literal(NEWEST)}) newest`
   return row!.at
 }
 
@@ -75,38 +55,31 @@ export type BulkActionFilter = { kind: BulkActionKind | null; open: boolean }
 
 /** Newest first. */
 export async function listBulkActions(db: Queryable, filter: BulkActionFilter, limit: number): Promise<BulkAction[]> {
-  return runUnprepared<BulkAction>(
-    db,
-    `select ${VIEW} from bulk_actions where ($1::text is null or kind = $1) ${filter.open ? 'and finished_at is null' : ''}
-     order by created_at desc, action_id desc limit $2`,
-    [filter.kind, limit],
-  )
+  return sql<BulkAction>(db)`
+    select ${VIEW} from bulk_actions where (${filter.kind}::text is null or kind = ${filter.kind}::text) ${filter.open ? fragment`and finished_at is null` : fragment``}
+     order by created_at desc, action_id desc limit ${limit}`
 }
 
 /**
  * Takes the lock that each batch takes, so no batch is under way when this returns. Null: there is no such action, or it has ended.
  */
 export async function stopBulkAction(db: Queryable, actionId: string, stoppedBy: string): Promise<BulkAction | null> {
-  const [stopped] = await run<BulkAction>(
-    db,
-    'stop-bulk-action',
-    `with stopped as (
+  const [stopped] = await sql<BulkAction>(db, 'stop-bulk-action')`
+    with stopped as (
        update bulk_actions set state = 'stopped', finished_at = now(), updated_at = now()
-       where action_id = $1 and finished_at is null returning *
+       where action_id = ${actionId} and finished_at is null returning *
      ), emptied as (
        delete from bulk_action_items i using stopped where i.action_id = stopped.action_id
      ), audited as (
        insert into audit_log (subject_type, subject_id, company_id, action, performed_by, after)
-       select 'bulk_action', action_id::text, company_id, 'STOPPED', $2, ${result('stopped')} from stopped
+       select 'bulk_action', action_id::text, company_id, 'STOPPED', ${stoppedBy}, ${result('stopped')} from stopped
      )
-     select ${VIEW} from stopped`,
-    [actionId, stoppedBy],
-  )
+     select ${VIEW} from stopped`
   return stopped ?? null
 }
 
 /** For the audit: what was done. */
-export const result = (action: string) => `jsonb_build_object('kind', ${action}.kind, 'total', ${action}.total,
+export const result = (action: string) => fragment`jsonb_build_object('kind', ${action}.kind, 'total', ${action}.total,
   'done', ${action}.done, 'failed', ${action}.failed, 'counts', ${action}.counts)`
 
 /** Where the next batch begins. */
@@ -128,24 +101,16 @@ export type OpenBulkAction = {
 }
 
 export async function listOpenBulkActions(db: Queryable, limit = 100): Promise<string[]> {
-  const rows = await run<{ actionId: string }>(
-    db,
-    'list-open-bulk-actions',
-    `select action_id as "actionId" from bulk_actions where finished_at is null order by created_at limit $1`,
-    [limit],
-  )
+  const rows = await sql<{ actionId: string }>(db, 'list-open-bulk-actions')`
+    select action_id from bulk_actions where finished_at is null order by created_at limit ${limit}`
   return rows.map(row => row.actionId)
 }
 
 /** Locked until the transaction ends. Null: it has ended, or another process is at it. */
 export async function lockBulkAction(tx: Queryable, actionId: string): Promise<OpenBulkAction | null> {
-  const [row] = await run<OpenBulkAction>(
-    tx,
-    'lock-bulk-action',
-    `select kind, selection, requested_by as "requestedBy", reason, position from bulk_actions
-     where action_id = $1 and finished_at is null for update skip locked`,
-    [actionId],
-  )
+  const [row] = await sql<OpenBulkAction>(tx, 'lock-bulk-action')`
+    select kind, selection, requested_by, reason, position from bulk_actions
+     where action_id = ${actionId} and finished_at is null for update skip locked`
   return row ?? null
 }
 
@@ -156,35 +121,27 @@ export async function recordBatch(
   { counts, position }: { counts: BulkCounts; position: BulkPosition },
 ): Promise<void> {
   const { done, failed } = sumOutcomes(counts)
-  await run(
-    tx,
-    'record-bulk-batch',
-    `update bulk_actions a set state = 'running', started_at = coalesce(started_at, now()), updated_at = now(), errors = 0, last_error = null,
-       position = $2, done = done + $4, failed = failed + $5, total = greatest(total, done + failed + $4 + $5),
+  await sql(tx, 'record-bulk-batch')`
+    update bulk_actions a set state = 'running', started_at = coalesce(started_at, now()), updated_at = now(), errors = 0, last_error = null,
+       position = ${JSON.stringify(position)}, done = done + ${done}, failed = failed + ${failed}, total = greatest(total, done + failed + ${done} + ${failed}),
        counts = a.counts || (select coalesce(jsonb_object_agg(key, coalesce((a.counts ->> key)::int, 0) + value::int), '{}')
-         from jsonb_each_text($3::jsonb))
-     where action_id = $1`,
-    [actionId, JSON.stringify(position), JSON.stringify(counts), done, failed],
-  )
+         from jsonb_each_text(${JSON.stringify(counts)}::jsonb))
+     where action_id = ${actionId}`
 }
 
 /** What was counted at the beginning and never met had been replayed, purged or delivered by then. */
 export async function endBulkAction(tx: Queryable, actionId: string): Promise<void> {
-  await run(
-    tx,
-    'end-bulk-action',
-    `with ended as (
+  await sql(tx, 'end-bulk-action')`
+    with ended as (
        update bulk_actions set state = 'done', started_at = coalesce(started_at, now()), finished_at = now(), updated_at = now(),
          failed = total - done,
          counts = case when total > done + failed
            then counts || jsonb_build_object('notFound', coalesce((counts ->> 'notFound')::int, 0) + total - done - failed)
            else counts end
-       where action_id = $1 returning *
+       where action_id = ${actionId} returning *
      )
      insert into audit_log (subject_type, subject_id, company_id, action, performed_by, after)
-     select 'bulk_action', action_id::text, company_id, 'FINISHED', requested_by, ${result('ended')} from ended`,
-    [actionId],
-  )
+     select 'bulk_action', action_id::text, company_id, 'FINISHED', requested_by, ${result('ended')} from ended`
 }
 
 /** The batch was rolled back and is tried again; after so many errors in a row the action is given up. */
@@ -194,54 +151,40 @@ export async function recordBatchError(
   error: string,
   maxErrors: number,
 ): Promise<void> {
-  await run(
-    db,
-    'record-bulk-error',
-    `with noted as (
-       update bulk_actions set errors = errors + 1, last_error = $2, updated_at = now(),
-         state = case when errors + 1 >= $3 then 'failed' else state end,
-         finished_at = case when errors + 1 >= $3 then now() end
-       where action_id = $1 and finished_at is null returning *
+  await sql(db, 'record-bulk-error')`
+    with noted as (
+       update bulk_actions set errors = errors + 1, last_error = ${maskSensitive(error).slice(0, 500)}, updated_at = now(),
+         state = case when errors + 1 >= ${maxErrors} then 'failed' else state end,
+         finished_at = case when errors + 1 >= ${maxErrors} then now() end
+       where action_id = ${actionId} and finished_at is null returning *
      ), emptied as (
        delete from bulk_action_items i using noted where i.action_id = noted.action_id and noted.state = 'failed'
      )
      insert into audit_log (subject_type, subject_id, company_id, action, performed_by, after)
      select 'bulk_action', action_id::text, company_id, 'FAILED', requested_by,
        ${result('noted')} || jsonb_build_object('error', last_error)
-     from noted where state = 'failed'`,
-    [actionId, maskSensitive(error).slice(0, 500), maxErrors],
-  )
+     from noted where state = 'failed'`
 }
 
 /** After those that are there. */
 export async function addItems(tx: Queryable, actionId: string, items: unknown[]): Promise<void> {
   if (items.length === 0) return
-  await run(
-    tx,
-    'add-bulk-items',
-    `insert into bulk_action_items (action_id, ordinal, item)
-     select $1, coalesce((select max(ordinal) from bulk_action_items where action_id = $1), 0) + x.ordinality, x.value
-     from jsonb_array_elements($2::jsonb) with ordinality as x`,
-    [actionId, JSON.stringify(items)],
-  )
+  await sql(tx, 'add-bulk-items')`
+    insert into bulk_action_items (action_id, ordinal, item)
+     select ${actionId}, coalesce((select max(ordinal) from bulk_action_items where action_id = ${actionId}), 0) + x.ordinality, x.value
+     from jsonb_array_elements(${JSON.stringify(items)}::jsonb) with ordinality as x`
 }
 
 export type BulkItem<Item> = { ordinal: number; item: Item }
 
 export async function listItems<Item>(tx: Queryable, actionId: string, limit: number): Promise<BulkItem<Item>[]> {
-  return run<BulkItem<Item>>(
-    tx,
-    'list-bulk-items',
-    `select ordinal, item from bulk_action_items where action_id = $1 order by ordinal limit $2`,
-    [actionId, limit],
-  )
+  return sql<BulkItem<Item>>(tx, 'list-bulk-items')`
+    select ordinal, item from bulk_action_items where action_id = ${actionId} order by ordinal limit ${limit}`
 }
 
 export async function deleteItems(tx: Queryable, actionId: string, ordinals: number[]): Promise<void> {
-  await run(tx, 'delete-bulk-items', `delete from bulk_action_items where action_id = $1 and ordinal = any($2)`, [
-    actionId,
-    ordinals,
-  ])
+  await sql(tx, 'delete-bulk-items')`
+    delete from bulk_action_items where action_id = ${actionId} and ordinal = any(${ordinals})`
 }
 
 /** One commit each, so that nobody waits long for a lock and a crash loses little. */

@@ -1,4 +1,4 @@
-import { exactly, type Queryable, run } from '../platform/postgres/query.ts'
+import { exactly, type Queryable, run, sql } from '../platform/postgres/query.ts'
 import {
   BEFORE_ALL,
   type DeadLetterCursor,
@@ -32,19 +32,15 @@ export type NamedPurge = { outboxId: string; outcome: 'purged' | 'not-found' | '
 
 /** Each by its id. Never waits: what somebody holds at this moment is busy. */
 export async function purgeByIds(db: Queryable, outboxIds: string[]): Promise<NamedPurge[]> {
-  return run<NamedPurge>(
-    db,
-    'purge-by-ids',
-    `with picked as materialized (
-       select d.outbox_id from dead_letters d where d.outbox_id = any($1::uuid[]) order by d.outbox_id for update skip locked
+  return sql<NamedPurge>(db, 'purge-by-ids')`
+    with picked as materialized (
+       select d.outbox_id from dead_letters d where d.outbox_id = any(${outboxIds}::uuid[]) order by d.outbox_id for update skip locked
      ), purged as (
        delete from dead_letters d using picked where d.outbox_id = picked.outbox_id returning d.outbox_id
      )
-     select asked.outbox_id as "outboxId", case when purged.outbox_id is not null then 'purged'
+     select asked.outbox_id, case when purged.outbox_id is not null then 'purged'
        when d.outbox_id is null then 'not-found' else 'busy' end as outcome
-     from unnest($1::uuid[]) as asked(outbox_id) left join purged using (outbox_id) left join dead_letters d using (outbox_id)`,
-    [outboxIds],
-  )
+     from unnest(${outboxIds}::uuid[]) as asked(outbox_id) left join purged using (outbox_id) left join dead_letters d using (outbox_id)`
 }
 
 /** Payloads of entries older than that go, what is known about the failure stays. Answers how many were removed. */
@@ -59,13 +55,11 @@ export async function purgeOldPayloads(db: Queryable, days: number, biteSize = 5
 
 /** original_data goes with the content, under the entry's lock: a replay that comes second finds it gone. */
 async function purgeSomePayloads(db: Queryable, days: number, limit: number): Promise<number> {
-  const [row] = await run<{ count: number }>(
-    db,
-    'purge-old-payloads',
-    `with old as materialized (
+  const [row] = await sql<{ count: number }>(db, 'purge-old-payloads')`
+    with old as materialized (
        select d.outbox_id from dead_letters d
-       where d.original_data is not null and d.moved_at < now() - $1 * interval '1 day'
-       order by d.moved_at, d.outbox_id limit $2 for update skip locked
+       where d.original_data is not null and d.moved_at < now() - ${days} * interval '1 day'
+       order by d.moved_at, d.outbox_id limit ${limit} for update skip locked
      ), emptied as (
        update dead_letters d set original_data = null from old where d.outbox_id = old.outbox_id returning d.outbox_id
      ), put_content as (
@@ -74,9 +68,7 @@ async function purgeSomePayloads(db: Queryable, days: number, limit: number): Pr
      ), unattached as (
        delete from email_attachments f using emptied where f.outbox_id = emptied.outbox_id
      )
-     select count(*)::int as count from emptied`,
-    [days, limit],
-  )
+     select count(*)::int as count from emptied`
   return row!.count
 }
 
@@ -105,7 +97,7 @@ export async function walkDeadLetters(
   return run<DeadLetterCursor>(
     db,
     `walk-dead-letters-to-${use}`,
-    `select ${exactly('d.moved_at')} as "movedAt", d.outbox_id as "outboxId" from dead_letters d
+    `select ${exactly('d.moved_at')} as "movedAt", d.outbox_id from dead_letters d
      where ${MATCHES} and ${MEANT[use]} and (d.moved_at, d.outbox_id) > ($6::timestamptz, $7::uuid)
      order by d.moved_at, d.outbox_id limit $8`,
     [...filterValues(filter), movedAt, outboxId, limit],

@@ -1,4 +1,4 @@
-import { exactly, type Queryable, run } from '../platform/postgres/query.ts'
+import { exactly, fragment, type Queryable, run } from '../platform/postgres/query.ts'
 import {
   BEFORE_ALL,
   type DeadLetterCursor,
@@ -58,7 +58,7 @@ with bite as materialized (
     and (d.moved_at, d.outbox_id) > ($6::timestamptz, $7::uuid)
   order by d.moved_at, d.outbox_id limit $8
 ), ${replayThePicked(PICK_BY_FILTER, '$9')}
-select ${exactly('moved_at')} as "movedAt", outbox_id as "outboxId", (select count(*) from replayed)::int as replayed
+select ${exactly('moved_at')} as "movedAt", outbox_id, (select count(*) from replayed)::int as replayed
 from bite order by moved_at desc, outbox_id desc limit 1`
 
 export type ReplayedBite = {
@@ -92,8 +92,8 @@ export type NamedReplay = {
 export type CheckedReplay = NamedReplay & { outcome: Exclude<NamedReplay['outcome'], 'busy'> }
 
 /** What has an entry; what has expired, or was suppressed before it was sent, has none. */
-export const MAY_BE_REPLAYED = `(o.status = 'EXPIRED' or (o.status = 'REJECTED' and o.error_code = '${SUPPRESSED}') or (${IS_DEAD} and d.outbox_id is not null))`
-export const HAS_PAYLOAD = `((d.outbox_id is null or d.original_data is not null) and ${HAS_CONTENT})`
+export const MAY_BE_REPLAYED = fragment`(o.status = 'EXPIRED' or (o.status = 'REJECTED' and o.error_code = '${SUPPRESSED}') or (${IS_DEAD} and d.outbox_id is not null))`
+export const HAS_PAYLOAD = fragment`((d.outbox_id is null or d.original_data is not null) and ${HAS_CONTENT})`
 
 const PICK_BY_ID = `
   select o.outbox_id, o.status, o.attempts, coalesce(d.last_failure_code, o.error_code) as code,
@@ -103,7 +103,7 @@ const PICK_BY_ID = `
 
 const REPLAY_BY_ID = `
 with ${replayThePicked(PICK_BY_ID, '$2')}
-select asked.outbox_id as "outboxId", case when replayed.outbox_id is not null then 'replayed'
+select asked.outbox_id, case when replayed.outbox_id is not null then 'replayed'
     when ${MAY_BE_REPLAYED} is not true then 'not-found' when not ${HAS_PAYLOAD} then 'payload-purged' else 'busy' end as outcome,
   case when replayed.outbox_id is not null then 'PENDING' else o.status end as status
 from unnest($1::uuid[]) as asked(outbox_id)

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { cancelEmail } from '../outbox/schedule.ts'
 import { FINAL_STATUSES } from '../outbox/states.ts'
-import { inTransaction, iso, type Queryable, run } from '../platform/postgres/query.ts'
+import { fragment, inTransaction, iso, type Queryable, run, sql } from '../platform/postgres/query.ts'
 import { parseBareAddress } from '../platform/text/addresses.ts'
 import { hashDocument } from '../platform/text/hashing.ts'
 import { uuidv7 } from '../platform/text/uuid.ts'
@@ -117,7 +117,7 @@ function sum(a: Partial<ErasedCounts>, b: Partial<ErasedCounts>): Partial<Erased
 
 /** Nothing is sent any more. SENT is among them: an event that follows is stored without personal data. */
 const ENDED = [...FINAL_STATUSES, 'SENT'] as const
-const list = (statuses: readonly string[]) => statuses.map(status => `'${status}'`).join(', ')
+const list = (statuses: readonly string[]) => fragment`${statuses.map(status => `'${status}'`).join(', ')}`
 
 export type EmailToErase = PersonEmail & {
   /** erase: it has ended. cancel: it waits for this person alone. take-off: it waits for other recipients, too. */
@@ -126,18 +126,14 @@ export type EmailToErase = PersonEmail & {
 
 /** Locked until the transaction ends. What is being sent, or what somebody else holds, is left for the next call. */
 export async function takeEmailsToErase(tx: Queryable, erasureId: string, limit: number): Promise<EmailToErase[]> {
-  return run<EmailToErase>(
-    tx,
-    'take-emails-to-erase',
-    `select e.outbox_id as "outboxId", e.ordinals, case when o.status in (${list(ENDED)}) then 'erase'
+  return sql<EmailToErase>(tx, 'take-emails-to-erase')`
+    select e.outbox_id, e.ordinals, case when o.status in (${list(ENDED)}) then 'erase'
        when exists (select from email_recipients r where r.outbox_id = e.outbox_id and r.kind = 'to' and not r.suppressed
          and r.ordinal <> all(e.ordinals)) then 'take-off' else 'cancel' end as next
      from person_erasure_emails e join email_outbox o on o.outbox_id = e.outbox_id
-     where e.erasure_id = $1 and (o.status in (${list(ENDED)})
+     where e.erasure_id = ${erasureId} and (o.status in (${list(ENDED)})
        or (o.status in ('PENDING', 'RETRY_SCHEDULED') and o.started_at is null and not e.taken_off))
-     order by e.outbox_id limit $2 for update of o skip locked`,
-    [erasureId, limit],
-  )
+     order by e.outbox_id limit ${limit} for update of o skip locked`
 }
 
 /**
@@ -146,15 +142,11 @@ export async function takeEmailsToErase(tx: Queryable, erasureId: string, limit:
  */
 export async function lockDeliveries(tx: Queryable, outboxIds: string[]): Promise<Set<string>> {
   if (outboxIds.length === 0) return new Set()
-  const rows = await run<{ outboxId: string }>(
-    tx,
-    'lock-deliveries-of-emails',
-    `with locked as materialized (
-       select d.endpoint_id, d.delivery_id from webhook_deliveries d where d.outbox_id = any($1::uuid[]) for update skip locked)
-     select distinct d.outbox_id as "outboxId" from webhook_deliveries d
-     where d.outbox_id = any($1::uuid[]) and (d.endpoint_id, d.delivery_id) not in (select endpoint_id, delivery_id from locked)`,
-    [outboxIds],
-  )
+  const rows = await sql<{ outboxId: string }>(tx, 'lock-deliveries-of-emails')`
+    with locked as materialized (
+       select d.endpoint_id, d.delivery_id from webhook_deliveries d where d.outbox_id = any(${outboxIds}::uuid[]) for update skip locked)
+     select distinct d.outbox_id from webhook_deliveries d
+     where d.outbox_id = any(${outboxIds}::uuid[]) and (d.endpoint_id, d.delivery_id) not in (select endpoint_id, delivery_id from locked)`
   return new Set(rows.map(row => row.outboxId))
 }
 
@@ -162,38 +154,30 @@ export async function lockDeliveries(tx: Queryable, outboxIds: string[]): Promis
 const MAX_IDEMPOTENCY_DAYS = 30
 
 /** How long evidence about an unknown send is still waited for. */
-const EVIDENCE = `interval '2 minutes'`
+const EVIDENCE = fragment`interval '2 minutes'`
 
 /** Unknown sends must not be sent again to this person: they expire now, and are given up when no evidence comes. */
 export async function expireUnknownSends(tx: Queryable, erasureId: string): Promise<void> {
-  await run(
-    tx,
-    'expire-unknown-sends-of-person',
-    `with expired as (
+  await sql(tx, 'expire-unknown-sends-of-person')`
+    with expired as (
        update email_outbox o set expires_at = now() from person_erasure_emails e
-       where e.erasure_id = $1 and o.outbox_id = e.outbox_id and o.status = 'UNKNOWN' and o.expires_at > now() returning o.outbox_id)
-     update unknown_sends u set resolve_at = least(u.resolve_at, now() + ${EVIDENCE}) from expired where u.outbox_id = expired.outbox_id`,
-    [erasureId],
-  )
+       where e.erasure_id = ${erasureId} and o.outbox_id = e.outbox_id and o.status = 'UNKNOWN' and o.expires_at > now() returning o.outbox_id)
+     update unknown_sends u set resolve_at = least(u.resolve_at, now() + ${EVIDENCE}) from expired where u.outbox_id = expired.outbox_id`
 }
 
 /** The e-mails still go to their other recipients. Their content is erased when they have ended. */
 export async function takeOff(tx: Queryable, erasureId: string, emails: PersonEmail[]): Promise<Partial<ErasedCounts>> {
   if (emails.length === 0) return {}
-  const [row] = await run<{ recipients: number }>(
-    tx,
-    'take-off-emails',
-    `with input as materialized (
-       select * from json_to_recordset($2::json) as x("outboxId" uuid, ordinals smallint[])
+  const [row] = await sql<{ recipients: number }>(tx, 'take-off-emails')`
+    with input as materialized (
+       select * from json_to_recordset(${JSON.stringify(emails)}::json) as x("outboxId" uuid, ordinals smallint[])
      ), erased as (
        update email_recipients r set address = null, display_name = null, address_key = null, suppressed = true, status = 'REJECTED'
        from input i where r.outbox_id = i."outboxId" and r.ordinal = any(i.ordinals) and r.address is not null returning 1
      ), marked as (
-       update person_erasure_emails e set taken_off = true from input i where e.erasure_id = $1 and e.outbox_id = i."outboxId"
+       update person_erasure_emails e set taken_off = true from input i where e.erasure_id = ${erasureId} and e.outbox_id = i."outboxId"
      )
-     select count(*)::int as recipients from erased`,
-    [erasureId, JSON.stringify(emails)],
-  )
+     select count(*)::int as recipients from erased`
   return row!
 }
 
@@ -259,27 +243,23 @@ export async function eraseEmails(
 }
 
 /** An event that is younger is likely to be processed now, which deletes its content. */
-const YOUNG = `interval '1 minute'`
+const YOUNG = fragment`interval '1 minute'`
 
 /** Stored provider events that quote one of the addresses and found no e-mail. `waiting`: young ones, to be looked at again. */
 export async function eraseProviderEvents(
   tx: Queryable,
   addresses: string[],
 ): Promise<{ erased: number; waiting: number }> {
-  const [row] = await run<{ erased: number; waiting: number }>(
-    tx,
-    'erase-provider-events',
-    `with quoting as materialized (
+  const [row] = await sql<{ erased: number; waiting: number }>(tx, 'erase-provider-events')`
+    with quoting as materialized (
        select e.event_id, e.state = 'waiting' and e.received_at > now() - ${YOUNG} as young from provider_events e
        where e.state in ('unmatched', 'unreadable', 'waiting') and e.payload is not null
-         and exists (select from unnest($1::text[]) as address where position(address in lower(e.payload)) > 0)
+         and exists (select from unnest(${addresses}::text[]) as address where position(address in lower(e.payload)) > 0)
      ), erased as (
        update provider_events e set payload = null, note = 'erased', state = case when e.state = 'waiting' then 'ignored' else e.state end
        from quoting q where e.event_id = q.event_id and not q.young returning 1
      )
-     select (select count(*) from erased)::int as erased, (select count(*) from quoting where young)::int as waiting`,
-    [addresses],
-  )
+     select (select count(*) from erased)::int as erased, (select count(*) from quoting where young)::int as waiting`
   return row!
 }
 
@@ -294,110 +274,74 @@ export type NewErasure = FoundPerson & {
 /** The request and its audit entry are one commit. From then on it is carried out, even if this process dies. */
 export async function putErasure(db: Queryable, erasure: NewErasure): Promise<void> {
   const { erasureId, companyId, subjectHashes, foundHashes, requestedBy, addresses, recipientIds } = erasure
-  await run(
-    db,
-    'put-erasure',
-    `with put as (
+  await sql(db, 'put-erasure')`
+    with put as (
        insert into person_erasures (erasure_id, company_id, subject_hashes, requested_by, addresses, recipient_ids, found_hashes)
-       values ($1, $2, $3, $4, $5, $6, $7) returning *
+       values (${erasureId}, ${companyId}, ${subjectHashes}, ${requestedBy}, ${addresses}, ${recipientIds}, ${foundHashes}) returning *
      )
      insert into audit_log (subject_type, subject_id, company_id, action, performed_by, after)
      select 'person', hash, company_id, 'ERASURE_REQUESTED', requested_by, jsonb_build_object('receiptId', erasure_id)
-     from put, unnest(subject_hashes) as hash`,
-    [erasureId, companyId, subjectHashes, requestedBy, addresses, recipientIds, foundHashes],
-  )
+     from put, unnest(subject_hashes) as hash`
 }
 
 export type OpenErasure = FoundPerson & { companyId: string | null; state: 'searching' | 'erasing' }
 
 /** Locked until the transaction ends. Null: it is done, or another process is at it. */
 export async function lockErasure(tx: Queryable, erasureId: string): Promise<OpenErasure | null> {
-  const [row] = await run<OpenErasure>(
-    tx,
-    'lock-erasure',
-    `select company_id as "companyId", state, coalesce(addresses, '{}') as addresses, coalesce(recipient_ids, '{}') as "recipientIds"
-     from person_erasures where erasure_id = $1 and state <> 'done' for update skip locked`,
-    [erasureId],
-  )
+  const [row] = await sql<OpenErasure>(tx, 'lock-erasure')`
+    select company_id, state, coalesce(addresses, '{}') as addresses, coalesce(recipient_ids, '{}') as "recipientIds"
+     from person_erasures where erasure_id = ${erasureId} and state <> 'done' for update skip locked`
   return row ?? null
 }
 
 export async function listOpenErasures(db: Queryable, limit = 100): Promise<string[]> {
-  const rows = await run<{ erasureId: string }>(
-    db,
-    'list-open-erasures',
-    `select erasure_id as "erasureId" from person_erasures where state <> 'done' order by requested_at limit $1`,
-    [limit],
-  )
+  const rows = await sql<{ erasureId: string }>(db, 'list-open-erasures')`
+    select erasure_id from person_erasures where state <> 'done' order by requested_at limit ${limit}`
   return rows.map(row => row.erasureId)
 }
 
 /** Lists e-mails to erase. One that is listed already gets the recipients added. */
 export async function listForErasure(tx: Queryable, erasureId: string, emails: PersonEmail[]): Promise<void> {
   if (emails.length === 0) return
-  await run(
-    tx,
-    'list-for-erasure',
-    `insert into person_erasure_emails as e (erasure_id, outbox_id, ordinals)
-     select $1, x."outboxId", x.ordinals from json_to_recordset($2::json) as x("outboxId" uuid, ordinals smallint[])
-     on conflict (erasure_id, outbox_id) do update set ordinals = e.ordinals || excluded.ordinals`,
-    [erasureId, JSON.stringify(emails)],
-  )
+  await sql(tx, 'list-for-erasure')`
+    insert into person_erasure_emails as e (erasure_id, outbox_id, ordinals)
+     select ${erasureId}, x."outboxId", x.ordinals from json_to_recordset(${JSON.stringify(emails)}::json) as x("outboxId" uuid, ordinals smallint[])
+     on conflict (erasure_id, outbox_id) do update set ordinals = e.ordinals || excluded.ordinals`
 }
 
 /** Everything is listed: what was searched for is deleted, with the records of the person. */
 export async function endSearch(tx: Queryable, erasureId: string, recordsKept: number): Promise<void> {
-  const [row] = await run<{ count: number }>(
-    tx,
-    'erase-recipient-records',
-    `with erased as (
+  const [row] = await sql<{ count: number }>(tx, 'erase-recipient-records')`
+    with erased as (
        delete from recipients r using person_erasures p
-       where p.erasure_id = $1 and r.recipient_id = any(p.recipient_ids) returning 1)
-     select count(*)::int as count from erased`,
-    [erasureId],
-  )
+       where p.erasure_id = ${erasureId} and r.recipient_id = any(p.recipient_ids) returning 1)
+     select count(*)::int as count from erased`
   await addErasedCounts(tx, erasureId, { recipientRecords: row!.count })
-  await run(
-    tx,
-    'end-search',
-    `update person_erasures set state = 'erasing', addresses = null, recipient_ids = null, records_kept = $2 where erasure_id = $1`,
-    [erasureId, recordsKept],
-  )
+  await sql(tx, 'end-search')`
+    update person_erasures set state = 'erasing', addresses = null, recipient_ids = null, records_kept = ${recordsKept} where erasure_id = ${erasureId}`
 }
 
 export async function addErasedCounts(tx: Queryable, erasureId: string, counts: Partial<ErasedCounts>): Promise<void> {
-  await run(
-    tx,
-    'add-erased-counts',
-    `update person_erasures p set counts = p.counts || (
-       select coalesce(jsonb_object_agg(key, coalesce((p.counts ->> key)::int, 0) + value::int), '{}') from jsonb_each_text($2::jsonb))
-     where erasure_id = $1`,
-    [erasureId, JSON.stringify(counts)],
-  )
+  await sql(tx, 'add-erased-counts')`
+    update person_erasures p set counts = p.counts || (
+       select coalesce(jsonb_object_agg(key, coalesce((p.counts ->> key)::int, 0) + value::int), '{}') from jsonb_each_text(${JSON.stringify(counts)}::jsonb))
+     where erasure_id = ${erasureId}`
 }
 
 /** Done when no e-mail is left; the audit gets the receipt's counts in the same commit. Retention may have dropped e-mails meanwhile. */
 export async function endErasure(tx: Queryable, erasureId: string): Promise<void> {
-  await run(
-    tx,
-    'forget-dropped-emails',
-    `delete from person_erasure_emails e
-     where e.erasure_id = $1 and not exists (select from email_outbox o where o.outbox_id = e.outbox_id)`,
-    [erasureId],
-  )
-  await run(
-    tx,
-    'end-erasure',
-    `with done as (
+  await sql(tx, 'forget-dropped-emails')`
+    delete from person_erasure_emails e
+     where e.erasure_id = ${erasureId} and not exists (select from email_outbox o where o.outbox_id = e.outbox_id)`
+  await sql(tx, 'end-erasure')`
+    with done as (
        update person_erasures set state = 'done', finished_at = now(), found_hashes = '{}'
-       where erasure_id = $1 and state = 'erasing' and not exists (select from person_erasure_emails e where e.erasure_id = $1)
+       where erasure_id = ${erasureId} and state = 'erasing' and not exists (select from person_erasure_emails e where e.erasure_id = ${erasureId})
        returning *
      )
      insert into audit_log (subject_type, subject_id, company_id, action, performed_by, after)
      select 'person', hash, company_id, 'ERASED', requested_by, jsonb_build_object('receiptId', erasure_id, 'erased', counts)
-     from done, unnest(subject_hashes) as hash`,
-    [erasureId],
-  )
+     from done, unnest(subject_hashes) as hash`
 }
 
 /** Whether more can be erased within seconds. What only waits for other recipients may take days. */
@@ -414,24 +358,20 @@ export async function isMovingErasure(db: Queryable, erasureId: string): Promise
 }
 
 const waitingOf = (erasure: string) =>
-  `(select count(*) from person_erasure_emails e where e.erasure_id = ${erasure}.erasure_id)::int`
+  fragment`(select count(*) from person_erasure_emails e where e.erasure_id = ${erasure}.erasure_id)::int`
 
 type ReceiptRow = Omit<ErasureReceipt, 'erased' | 'found'> & { counts: Partial<ErasedCounts> }
 
 export async function findReceipt(db: Queryable, erasureId: string): Promise<ErasureReceipt | null> {
-  const [row] = await run<ReceiptRow>(
-    db,
-    'find-receipt',
-    `select p.erasure_id as "receiptId", p.state, p.counts, p.company_id as "companyId", p.subject_hashes as "subjectHashes",
+  const [row] = await sql<ReceiptRow>(db, 'find-receipt')`
+    select p.erasure_id as "receiptId", p.state, p.counts, p.company_id as "companyId", p.subject_hashes as "subjectHashes",
        p.requested_by as "requestedBy", ${iso('p.requested_at')} as "requestedAt", ${iso('p.finished_at')} as "finishedAt",
        p.records_kept as "recordsKept", ${waitingOf('p')} as waiting,
        (select coalesce(json_agg(json_build_object('receiptId', o.erasure_id, 'waiting', ${waitingOf('o')}) order by o.requested_at), '[]')
          from person_erasures o where o.state <> 'done' and o.erasure_id <> p.erasure_id and o.requested_at <= p.requested_at
            and p.subject_hashes && (o.subject_hashes || o.found_hashes)
            and (o.company_id is null or p.company_id is null or o.company_id = p.company_id)) as unfinished
-     from person_erasures p where p.erasure_id = $1`,
-    [erasureId],
-  )
+     from person_erasures p where p.erasure_id = ${erasureId}`
   if (!row) return null
   const { receiptId, state, counts, waiting, ...rest } = row
   const erased = Object.fromEntries(ERASED_KINDS.map(kind => [kind, counts[kind] ?? 0])) as ErasedCounts

@@ -1,12 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import {
-  type AdminRole,
-  changeRole,
-  hashPassword,
-  putAdministrator,
-  removeAdministrator,
-} from '../../src/admins/administrators.ts'
+import { changeRole, hashPassword, putAdministrator, removeAdministrator } from '../../src/admins/administrators.ts'
 import { makeSignInLink } from '../../src/admins/sign-in-links.ts'
+import type { AdminRole } from '../../src/web/access.ts'
 import { type Answer, call, startTestGateway, type TestGateway, until } from '../support/gateway.ts'
 import { rows } from '../support/mail.ts'
 import { type SecondGateway, SHARED_SECRETS, startSecondGateway } from '../support/second-gateway.ts'

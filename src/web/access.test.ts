@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { neededRole, roleSuffices } from './administrators.ts'
+import { neededRole, roleSuffices } from '../web/access.ts'
 
 test('reading needs any role, changing needs support, and a route may ask for more or less', () => {
   expect(neededRole('GET', {})).toBe('viewer')
