@@ -3,7 +3,7 @@ import { useFailureText } from '../../components/error-text.ts'
 import { useReasonText } from '../../components/reason-text.ts'
 import { useFormat } from '../../lib/format.ts'
 import { usePreferences } from '../../lib/preferences.ts'
-import { bouncedOf } from './Bounced.tsx'
+import { bouncedOf } from './EmailRow.tsx'
 import type { Email } from './queries.ts'
 import { retryReason } from './retry-reason.ts'
 
