@@ -69,8 +69,7 @@ export async function take<T>(asked: Promise<Answer<T>>): Promise<T> {
 
 type GetPath = { [P in keyof paths]: paths[P] extends { get: unknown } ? P : never }[keyof paths]
 type Get<P extends GetPath> = paths[P] extends { get: infer Operation } ? Operation : never
-type ParametersOf<P extends GetPath> =
-  Get<P> extends { parameters: { query?: infer Query; path?: infer Path } } ? { query?: Query; path?: Path } : never
+type ParametersOf<P extends GetPath> = Get<P> extends { parameters: infer Parameters } ? Parameters : never
 /** What a GET route answers. */
 export type Answers<P extends GetPath> =
   Get<P> extends { responses: { 200: { content: { 'application/json': infer Data } } } } ? Data : string
