@@ -58,8 +58,8 @@ export function whenUnauthorized(listener: () => void): void {
 export type Answer<T> = { data?: T; error?: unknown; response: Response }
 
 /** The data of an answer; a problem is thrown as an ApiProblem. */
-export async function take<T>(asked: Promise<Answer<T>>): Promise<T> {
-  const { data, error, response } = await asked.catch(reason => {
+export async function take<T>(request: Promise<Answer<T>>): Promise<T> {
+  const { data, error, response } = await request.catch(reason => {
     throw outOfReach(reason) ?? reason
   })
   if (response.status === 401) onUnauthorized()

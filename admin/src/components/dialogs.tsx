@@ -41,7 +41,7 @@ function Dialog({ onEscape, ...props }: ModalProps & { onEscape?: () => void }) 
   return <Modal returnFocus={false} closeButtonProps={useCloseLabel()} {...props} />
 }
 
-export function useCloseLabel() {
+function useCloseLabel() {
   return { 'aria-label': useTranslation().t('dialog.close') }
 }
 

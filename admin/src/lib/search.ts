@@ -14,8 +14,8 @@ export const searchOf =
 
 /** A text of digits alone is a number in the URL. */
 export const text: Reader<string> = value => {
-  const found = typeof value === 'number' ? String(value) : value
-  return typeof found === 'string' && /\S/.test(found) ? found : undefined
+  const written = typeof value === 'number' ? String(value) : value
+  return typeof written === 'string' && /\S/.test(written) ? written : undefined
 }
 
 export const shortText =

@@ -217,7 +217,7 @@ function Problems({ action: { problems, counts } }: { action: BulkAction }) {
   const { number } = useFormat()
   const [opened, setOpened] = useState(false)
   if (problems.length === 0) return null
-  const textOf = (problem: string) => {
+  const problemText = (problem: string) => {
     const kind = lineProblemOf(problem)
     return kind ? t(`problems.${kind}`) : problem
   }
@@ -229,7 +229,7 @@ function Problems({ action: { problems, counts } }: { action: BulkAction }) {
       {opened && (
         <List size="sm" mt={4}>
           {problems.map(({ line, problem }) => (
-            <List.Item key={line}>{t('line', { line: number(line), problem: textOf(problem) })}</List.Item>
+            <List.Item key={line}>{t('line', { line: number(line), problem: problemText(problem) })}</List.Item>
           ))}
         </List>
       )}

@@ -119,8 +119,8 @@ type CodeFilterProps = { search: DeadLetterSearch; onChange: (code: string | und
 function CodeFilter({ search, onChange }: CodeFilterProps) {
   const { t } = useTranslation('deadLetters')
   const { data } = useQuery(groupsQuery(search))
-  const found = data?.data.flatMap(({ code }) => code ?? []) ?? []
-  const codes = [...new Set([...found, ...(search.code ? [search.code] : [])])].sort()
+  const current = data?.data.flatMap(({ code }) => code ?? []) ?? []
+  const codes = [...new Set([...current, ...(search.code ? [search.code] : [])])].sort()
   return (
     <FilterSelect
       label={t('code')}

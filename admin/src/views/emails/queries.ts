@@ -23,9 +23,9 @@ export const emailsQuery = (search: EmailSearch) =>
 
 /** A page; where filters match rarely, the answers of several requests. */
 async function readPage(search: EmailSearch, signal: AbortSignal): Promise<EmailPage> {
-  const page = await ask(search, signal)
+  const page = await readAnswer(search, signal)
   for (let answers = 1; answers < MAX_ANSWERS && goesOn(page) && !search.newerThan; answers++) {
-    const more = await ask({ ...search, olderThan: page.older! }, signal)
+    const more = await readAnswer({ ...search, olderThan: page.older! }, signal)
     page.data.push(...more.data.slice(0, PAGE_SIZE - page.data.length))
     page.searchedTo = more.searchedTo
     page.older = page.data.length < PAGE_SIZE ? more.older : page.data.at(-1)!.outboxId
@@ -36,7 +36,7 @@ async function readPage(search: EmailSearch, signal: AbortSignal): Promise<Email
 const goesOn = ({ searchedTo, older, data }: EmailPage) =>
   searchedTo !== null && older !== null && data.length < PAGE_SIZE
 
-function ask({ range, ...query }: EmailSearch, signal: AbortSignal): Promise<EmailPage> {
+function readAnswer({ range, ...query }: EmailSearch, signal: AbortSignal): Promise<EmailPage> {
   const from = new Date(Date.now() - RANGE_MS[range ?? DEFAULT_RANGE]).toISOString()
   const ranged = lookupOf(query) === undefined ? { from } : {}
   return take(api.GET('/admin/emails', { params: { query: { ...query, ...ranged, limit: PAGE_SIZE } }, signal }))
