@@ -27,7 +27,6 @@ import {
   OUTCOME_UNKNOWN,
   readClock,
 } from '../outbox/dead-letters.ts'
-import { purgeDeadLetters } from '../outbox/dead-letters-purge.ts'
 import { type NamedReplay, replayByIds } from '../outbox/dead-letters-replay.ts'
 import { inTransaction, type Queryable } from '../platform/postgres/query.ts'
 import { isUuid } from '../platform/text/uuid.ts'
@@ -47,7 +46,7 @@ import {
 } from './command-filter.ts'
 import { everyDeadLetter } from './export.ts'
 import { checkByIds, firstDeadLetters } from './groups.ts'
-import { EntriesHeld, type ReplaySummary, replayMatching, replayNamed } from './replay.ts'
+import { purgeMatching, replayMatching, replayNamed } from './jobs.ts'
 
 /** `prepare` checks the arguments; the function that it returns opens the database. */
 export type Action = {
@@ -82,8 +81,7 @@ export const replay: Action = {
 
 async function replayIds({ db }: Opened, ids: string[], dryRun: boolean): Promise<Answer> {
   if (!dryRun) {
-    const outcomes = await replayNamed(db.short, ids, PERFORMED_BY, replayAudited).catch(rethrowHeld)
-    return namedAnswer(outcomes, 'Replayed')
+    return namedAnswer(await replayNamed(db.short, ids, PERFORMED_BY, replayAudited), 'Replayed')
   }
   const checked = await checkByIds(db.pool, [...new Set(ids.map(id => id.toLowerCase()))])
   const { json, ...answer } = namedAnswer(checked, 'Would replay')
@@ -105,7 +103,9 @@ async function replayFilter({ db }: Opened, given: GivenFilter, limit: number | 
   const options = { by: PERFORMED_BY, onProgress: progress.show, ...(limit !== undefined && { limit }) }
   const filter = await filterOf(db, given)
   await auditDeadLetters(db.pool, 'REPLAYED', { filter, limit })
-  const summary = await replayMatching(db.short, filter, options).catch(rethrowHeld).finally(progress.end)
+  const { payloadPurged, outcomeUnknown } = await countDeadLetters(db.pool, filter)
+  const { replayed } = await replayMatching(db.short, filter, options).finally(progress.end)
+  const summary: ReplaySummary = { replayed, skipped: { payloadPurged, outcomeUnknown, notFound: 0 } }
   return { json: summary, lines: [summaryLine('Replayed', summary)] }
 }
 
@@ -121,8 +121,10 @@ async function dryRunFilter({ db }: Opened, given: GivenFilter, limit = LIMIT_MA
   }
 }
 
-function rethrowHeld(error: unknown): never {
-  throw error instanceof EntriesHeld ? new CommandFailed(error.message, 'EMAIL_LOCKED') : error
+type ReplaySummary = {
+  replayed: number
+  /** outcomeUnknown: may have been sent, and was not asked for by its code. */
+  skipped: { payloadPurged: number; outcomeUnknown: number; notFound: number }
 }
 
 /** Exit code 1 when some were not replayed; when none was, the command fails without an answer. */
@@ -160,22 +162,20 @@ function summaryLine(verb: string, { replayed, skipped }: ReplaySummary): string
   return `${verb} ${entries(replayed)}${reasons.length > 0 ? `, skipped: ${reasons.join(', ')}` : ''}`
 }
 
-const BATCH = 1_000
-
 const purge: Action = {
   options: [...SELECTION_OPTIONS, 'yes', 'dry-run'],
   prepare(values) {
     const given = readFilter(values)
-    const limit = limitOf(values, LIMIT_MAX) ?? Number.POSITIVE_INFINITY
+    const limit = limitOf(values, LIMIT_MAX)
     requireSelection(values, 'the entries to purge')
     return writing(async ({ db }) => {
       const filter = await filterOf(db, given)
       const bounded = { ...filter, until: filter.until ?? (await readClock(db.pool)) }
-      const count = Math.min((await countDeadLetters(db.pool, bounded)).all, limit)
+      const count = Math.min((await countDeadLetters(db.pool, bounded)).all, limit ?? LIMIT_MAX)
       if (values['dry-run'] === true) {
         const first = await firstDeadLetters(db.pool, bounded, {
           use: 'purge',
-          limit: Math.min(DRY_RUN_ENTRIES, limit),
+          limit: Math.min(DRY_RUN_ENTRIES, count),
         })
         const json = { dryRun: true, purged: count, first }
         return { json, lines: [`Would purge ${entries(count)}`, ...dryRunLines(first, count)] }
@@ -185,9 +185,9 @@ const purge: Action = {
           `${entries(count)} would be purged for good; add --yes to do it, or --dry-run to list them`,
         )
       await auditDeadLetters(db.pool, 'PURGED', { filter: bounded, limit })
-      let purged = 0
-      for (let deleted = 1; deleted > 0 && purged < limit; purged += deleted)
-        deleted = await purgeDeadLetters(db.pool, bounded, Math.min(BATCH, limit - purged))
+      const progress = progressOn(process.stderr)
+      const options = { by: PERFORMED_BY, onProgress: progress.show, ...(limit !== undefined && { limit }) }
+      const { purged } = await purgeMatching(db.pool, bounded, options).finally(progress.end)
       return { json: { purged }, lines: [`Purged ${entries(purged)}`] }
     })
   },
@@ -301,7 +301,7 @@ export async function auditDeadLetters(db: Queryable, action: 'REPLAYED' | 'PURG
     return
   }
   const { companyId, ...rest } = given.filter
-  const limit = Number.isFinite(given.limit) ? given.limit : undefined
+  const { limit } = given
   await writeAudit(db, {
     ...base,
     subjectType: 'dead_letters',

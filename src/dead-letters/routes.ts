@@ -1,13 +1,11 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { readLastBulkEnd } from '../jobs/stored.ts'
-import { deadLetterFilterFields } from '../jobs/view.ts'
+import { readLastJobEnd } from '../jobs/jobs.ts'
 import {
   countDeadLetters,
   type DeadLetter,
   type DeadLetterCursor,
-  type DeadLetterFilter,
   findDeadLetter,
   listDeadLetters,
   readClock,
@@ -27,9 +25,11 @@ import { type DeadLetterGroup, type DeadLetterGroupFilter, listDeadLetterGroups 
 import {
   DEAD_LETTER_PAGE,
   deadLetterCountSchema,
+  deadLetterFilterFields,
   deadLetterGroupsSchema,
   deadLetterPageSchema,
   deadLetterSchema,
+  toFilter,
 } from './view.ts'
 
 const filterQuery = z.object(deadLetterFilterFields)
@@ -39,11 +39,6 @@ const pageQuery = z.object({
   limit: z.coerce.number().int().min(1).max(DEAD_LETTER_PAGE).default(50),
 })
 const exportQuery = z.object({ ...deadLetterFilterFields, format: z.enum(['csv', 'jsonl']).default('csv') })
-
-function toFilter(query: z.output<typeof filterQuery>): DeadLetterFilter {
-  const { company = null, code = null, status = null, since = null, until = null } = query
-  return { companyId: company, code, status, since, until }
-}
 
 const toCursor = ({ movedAt, outboxId }: DeadLetterCursor) => `${movedAt}_${outboxId}`
 
@@ -135,7 +130,7 @@ function cachedGroups(db: AdminRouteDeps['db']): () => Promise<DeadLetterGroup[]
   let read = newCache()
   let lastEnd: string | null = null
   return async function readGroups() {
-    const end = await readLastBulkEnd(db.pool)
+    const end = await readLastJobEnd(db.pool)
     if (end !== lastEnd) {
       lastEnd = end
       read = newCache()

@@ -8,29 +8,9 @@ import {
   MEANT_FOR_REPLAY,
 } from './dead-letters.ts'
 
-/**
- * One bite, oldest first; answers how many. The e-mail keeps its row and its status, and can no longer be replayed. A bite
- * locks entries only and never waits, so a replay that holds some of them finishes first.
- */
-export async function purgeDeadLetters(db: Queryable, filter: DeadLetterFilter, limit: number): Promise<number> {
-  const [row] = await run<{ count: number }>(
-    db,
-    'purge-dead-letters',
-    `with picked as materialized (
-       select d.outbox_id from dead_letters d where ${MATCHES}
-       order by d.moved_at, d.outbox_id limit $6 for update skip locked
-     ), purged as (
-       delete from dead_letters d using picked where d.outbox_id = picked.outbox_id returning d.outbox_id
-     )
-     select count(*)::int as count from purged`,
-    [...filterValues(filter), limit],
-  )
-  return row!.count
-}
-
 export type NamedPurge = { outboxId: string; outcome: 'purged' | 'not-found' | 'busy' }
 
-/** Each by its id. Never waits: what somebody holds at this moment is busy. */
+/** Each by its id. The e-mail keeps its row and its status, and can no longer be replayed. Never waits: what somebody holds at this moment is busy. */
 export async function purgeByIds(db: Queryable, outboxIds: string[]): Promise<NamedPurge[]> {
   return run<NamedPurge>(
     db,

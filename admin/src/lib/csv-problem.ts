@@ -1,4 +1,4 @@
-/** What the gateway finds wrong with a whole CSV is written like this (src/suppression/csv.ts, src/jobs/request.ts). */
+/** What the gateway finds wrong with a whole CSV is written like this (src/suppression/csv.ts and import.ts). */
 const FORMS = {
   unknownColumn: /^its header names a column "(?<name>.*)"; there are: (?<columns>.+)$/s,
   columnTwice: /^its header names "(?<name>.*)" twice$/s,
