@@ -179,7 +179,7 @@ async function findBulkAction(db: Database, actionId: string): Promise<BulkActio
   return toBulkAction(job)
 }
 
-function toBulkAction({ jobId, kind, input, isBulkAction: _, ...job }: Job): BulkAction {
+function toBulkAction({ jobId, kind, input, isBulkAction, companyId, position, ...job }: Job): BulkAction {
   return { actionId: jobId, kind, selection: input, ...job } as BulkAction
 }
 

@@ -1,26 +1,31 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
-import { CommandFailed } from '../console/command.ts'
+import { writeAudit } from '../audit/audit.ts'
+import { CommandFailed, operator } from '../console/command.ts'
 import {
   addItems,
   type Batch,
   carryOutOrStop,
+  type Job,
   type JobCounts,
   type JobKind,
   type NewJob,
-  type OpenJob,
   submitJob,
   takeItems,
 } from '../jobs/jobs.ts'
-import { type DeadLetterCursor, type DeadLetterFilter, type DeadStatus, readClock } from '../outbox/dead-letters.ts'
 import {
   countWalk,
+  type DeadLetterCursor,
+  type DeadLetterFilter,
   type DeadLetterUse,
+  type DeadStatus,
   type NamedPurge,
+  type NamedReplay,
   purgeByIds,
+  readClock,
+  replayByIds,
   walkDeadLetters,
-} from '../outbox/dead-letters-purge.ts'
-import { type NamedReplay, replayByIds } from '../outbox/dead-letters-replay.ts'
+} from '../outbox/dead-letters.ts'
 import { inTransaction, type Queryable } from '../platform/postgres/query.ts'
 import { uuidv7 } from '../platform/text/uuid.ts'
 
@@ -72,7 +77,7 @@ function deadLetterJobs(use: DeadLetterUse, act: Act): JobKind {
   }
 }
 
-async function walkBatch(tx: Queryable, job: OpenJob, limit: number, use: DeadLetterUse, act: Act): Promise<Batch> {
+async function walkBatch(tx: Queryable, job: Job, limit: number, use: DeadLetterUse, act: Act): Promise<Batch> {
   const { after } = job.position as Position
   const found = await walkDeadLetters(tx, filterOf(job.input), { use, after, limit })
   const last = found.at(-1)
@@ -83,7 +88,7 @@ async function walkBatch(tx: Queryable, job: OpenJob, limit: number, use: DeadLe
   return { counts, position: { after: last }, next: 'more' }
 }
 
-async function itemBatch(tx: Queryable, job: OpenJob, limit: number, act: Act): Promise<Batch> {
+async function itemBatch(tx: Queryable, job: Job, limit: number, act: Act): Promise<Batch> {
   const ids = (await takeItems(tx, job.jobId, limit)).map(one => one.key)
   if (ids.length === 0) return { counts: {}, position: { walked: true }, next: 'end' }
   const { counts, busy } = countOutcomes(await act(tx, ids, job.requestedBy))
@@ -117,7 +122,10 @@ function filterOf(input: Input): DeadLetterFilter {
   return { companyId: company, code, status: status as DeadStatus | null, since, until }
 }
 
-type Request = { use: DeadLetterUse } & Pick<NewJob, 'requestedBy' | 'reason' | 'isBulkAction'>
+type Request = { use: DeadLetterUse; limit?: number | undefined } & Pick<
+  NewJob,
+  'requestedBy' | 'reason' | 'isBulkAction'
+>
 
 export async function submitChosen(pool: pg.Pool, outboxIds: string[], { use, ...by }: Request): Promise<string> {
   const jobId = uuidv7()
@@ -130,12 +138,15 @@ export async function submitChosen(pool: pg.Pool, outboxIds: string[], { use, ..
   return jobId
 }
 
-/** Bounded by the time of the request, so dead letters that come later, also by its own replays, are left alone. */
+/**
+ * Bounded by the time of the request, so dead letters that come later, also by its own replays, are left alone. What `also` writes is
+ * committed with the job.
+ */
 export async function submitWalk(
   pool: pg.Pool,
   filter: DeadLetterFilter,
-  { use, ...by }: Request,
-  limit?: number,
+  { use, limit, ...by }: Request,
+  also: (tx: Queryable) => Promise<void> = async () => {},
 ): Promise<string> {
   const jobId = uuidv7()
   const now = await readClock(pool)
@@ -143,11 +154,14 @@ export async function submitWalk(
   const { companyId, ...rest } = filter
   const input = { company: companyId, ...rest, until, ...(limit !== undefined && { limit }) } satisfies Input
   const total = Math.min(await countWalk(pool, { ...filter, until }, use), limit ?? Number.POSITIVE_INFINITY)
-  await inTransaction(pool, tx => submitJob(tx, { jobId, kind: `${use}-dead-letters`, input, companyId, total, ...by }))
+  await inTransaction(pool, async tx => {
+    await also(tx)
+    await submitJob(tx, { jobId, kind: `${use}-dead-letters`, input, companyId, total, ...by })
+  })
   return jobId
 }
 
-export type WalkOptions = { by: string; limit?: number; onProgress?: (done: number, total: number) => void }
+type WalkOptions = { by: string; limit?: number | undefined; onProgress?: (done: number, total: number) => void }
 
 /** For a command: replays what was in the queue when it was called, each once; what fails again meanwhile is newer and stays. */
 export async function replayMatching(pool: pg.Pool, filter: DeadLetterFilter, options: WalkOptions) {
@@ -164,8 +178,17 @@ export async function purgeMatching(pool: pg.Pool, filter: DeadLetterFilter, opt
 
 async function carryOutWalk(pool: pg.Pool, filter: DeadLetterFilter, use: DeadLetterUse, options: WalkOptions) {
   const { by, limit, onProgress = () => {} } = options
-  const request = { use, requestedBy: by, reason: null, isBulkAction: false }
-  const jobId = await submitWalk(pool, filter, request, limit)
+  const request = { use, limit, requestedBy: by, reason: null, isBulkAction: false }
+  const { companyId, ...rest } = filter
+  const audit = {
+    performedBy: operator(),
+    action: use === 'purge' ? 'DEAD_LETTERS_PURGED' : 'DEAD_LETTERS_REPLAYED',
+    subjectType: 'dead_letters',
+    subjectId: companyId ?? 'all',
+    companyId,
+    after: { ...rest, ...(limit !== undefined && { limit }) },
+  } as const
+  const jobId = await submitWalk(pool, filter, request, tx => writeAudit(tx, audit))
   const job = await carryOutOrStop(pool, jobId, use === 'purge' ? purgeJobs : replayJobs, onProgress)
   return job.counts
 }

@@ -7,7 +7,7 @@ import { DatabaseUnavailable, isPassingConflict } from '../platform/postgres/err
 import { inTransaction, iso, type Queryable, run, runUnprepared } from '../platform/postgres/query.ts'
 import { maskSensitive } from '../platform/text/masking.ts'
 
-export type JobKindName = 'replay-dead-letters' | 'purge-dead-letters' | 'import-suppressions' | 'erase-person'
+type JobKindName = 'replay-dead-letters' | 'purge-dead-letters' | 'import-suppressions' | 'erase-person'
 
 /** stopped: by whoever asked for it. failed: a batch ended with an error again and again. */
 export const JOB_STATES = ['waiting', 'running', 'stopped', 'done', 'failed'] as const
@@ -92,17 +92,6 @@ export async function takeItems<Item>(tx: Queryable, jobId: string, limit: numbe
   )
 }
 
-export type OpenJob = {
-  jobId: string
-  input: object
-  companyId: string | null
-  requestedBy: string
-  reason: string | null
-  /** Where the batch before has ended. */
-  position: object
-  counts: JobCounts
-}
-
 /**
  * more: there may be more to do now. soon: everything that is left is held by somebody else at this moment. later: what is left waits for
  * something that may take days.
@@ -112,7 +101,7 @@ export type Batch = { counts: JobCounts; position: object; next: 'more' | 'soon'
 export type JobKind = {
   name: JobKindName
   /** One commit, together with what it answers: killed, it has done nothing. */
-  nextBatch: (tx: Queryable, job: OpenJob) => Promise<Batch>
+  nextBatch: (tx: Queryable, job: Job) => Promise<Batch>
   /** After so many errors in a row the job has failed. */
   maxErrors: number
 }
@@ -120,7 +109,7 @@ export type JobKind = {
 /** So long housekeeping works on jobs, so that a process can stop in between. */
 const WORK_MS = 1_000
 
-export type JobWatch = { log: Pick<Logger, 'error'>; onBatch?: (counts: JobCounts) => void; workMs?: number }
+type JobWatch = { log: Pick<Logger, 'error'>; onBatch?: (counts: JobCounts) => void; workMs?: number }
 
 /** For housekeeping: one batch of each open job in turn, until the time is over or nothing is left to do now; several processes may. */
 export async function carryOutJobs(pool: pg.Pool, kinds: JobKind[], watch: JobWatch): Promise<void> {
@@ -142,7 +131,7 @@ export async function carryOutJobs(pool: pg.Pool, kinds: JobKind[], watch: JobWa
 
 const PAUSE_MS = 200
 
-export type CarryOut = { isOver?: () => boolean; onProgress?: (done: number, total: number) => void }
+type CarryOut = { isOver?: () => boolean; onProgress?: (done: number, total: number) => void }
 
 /** Here and now, until it has ended, waits for something that may take days, or `isOver`. Then housekeeping goes on with it. */
 export async function carryOutJob(pool: pg.Pool, jobId: string, kind: JobKind, options: CarryOut = {}): Promise<Job> {
@@ -216,15 +205,14 @@ async function listOpenJobs(db: Queryable, kinds: JobKindName[], limit = 100) {
 }
 
 /** Locked until the transaction ends. Null: it has ended, or another process is at it. */
-async function lockJob(tx: Queryable, jobId: string): Promise<OpenJob | null> {
-  const [row] = await run<OpenJob>(
+async function lockJob(tx: Queryable, jobId: string): Promise<Job | null> {
+  const [job] = await run<Job>(
     tx,
     'lock-job',
-    `select job_id as "jobId", input, company_id as "companyId", requested_by as "requestedBy", reason, position, counts from jobs
-     where job_id = $1 and finished_at is null for update skip locked`,
+    `select ${JOB} from jobs where job_id = $1 and finished_at is null for update skip locked`,
     [jobId],
   )
-  return row ?? null
+  return job ?? null
 }
 
 async function recordBatch(tx: Queryable, jobId: string, { counts, position }: Batch): Promise<void> {
@@ -261,19 +249,12 @@ async function recordError(pool: pg.Pool, jobId: string, error: string, maxError
   })
 }
 
-export type Job = {
-  jobId: string
-  kind: JobKindName
-  input: object
-  requestedBy: string
-  reason: string | null
-  isBulkAction: boolean
+export type Job = Required<NewJob> & {
   state: (typeof JOB_STATES)[number]
-  total: number
   done: number
   failed: number
-  counts: JobCounts
-  problems: JobProblem[]
+  /** Where the batch before has ended. */
+  position: object
   lastError: string | null
   createdAt: string
   startedAt: string | null
@@ -281,8 +262,8 @@ export type Job = {
   finishedAt: string | null
 }
 
-const JOB = `job_id as "jobId", kind, input, requested_by as "requestedBy", reason, is_bulk_action as "isBulkAction", state, total, done, failed,
-  counts, problems, last_error as "lastError", ${iso('created_at')} as "createdAt", ${iso('started_at')} as "startedAt",
+const JOB = `job_id as "jobId", kind, input, company_id as "companyId", requested_by as "requestedBy", reason,
+  is_bulk_action as "isBulkAction", state, total, done, failed, counts, problems, position, last_error as "lastError", ${iso('created_at')} as "createdAt", ${iso('started_at')} as "startedAt",
   ${iso('updated_at')} as "updatedAt", ${iso('finished_at')} as "finishedAt"`
 
 const AUDIT_ACTION = { done: 'FINISHED', stopped: 'STOPPED', failed: 'FAILED' }

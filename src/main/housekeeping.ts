@@ -8,7 +8,7 @@ import { CHECK_DOMAINS_EVERY_MS, checkPendingDomains, type DomainDeps } from '..
 import { recordHousekeeping } from '../figures/housekeeping.ts'
 import { carryOutJobs } from '../jobs/jobs.ts'
 import { countLedger } from '../ledger/count.ts'
-import { purgeOldPayloads } from '../outbox/dead-letters-purge.ts'
+import { purgeOldPayloads } from '../outbox/dead-letters.ts'
 import { expireWaitingEmails } from '../outbox/expiry.ts'
 import { ping } from '../outbox/health.ts'
 import { deleteExpiredKeys } from '../outbox/idempotency-keys.ts'

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { writeAudit } from '../audit/audit.ts'
-import { type Batch, carryOutJob, type JobKind, type OpenJob, submitJob } from '../jobs/jobs.ts'
+import { type Batch, carryOutJob, type Job, type JobKind, submitJob } from '../jobs/jobs.ts'
 import { cancelEmail } from '../outbox/schedule.ts'
 import { FINAL_STATUSES } from '../outbox/states.ts'
 import { inTransaction, iso, type Queryable, run } from '../platform/postgres/query.ts'
@@ -24,7 +24,7 @@ import {
 /** One commit each, so that nobody waits long for a lock and a crash loses little. */
 const BATCH = 200
 
-export type ErasureRequest = { person: Person; companyId: string | null; requestedBy: string; pepper: string }
+type ErasureRequest = { person: Person; companyId: string | null; requestedBy: string; pepper: string }
 
 /** Recorded with its audit entries in one commit. From then on it is carried out, even if this process dies. */
 export async function requestErasure(pool: pg.Pool, request: ErasureRequest): Promise<string> {
@@ -67,7 +67,7 @@ export async function eraseWithin(pool: pg.Pool, erasureId: string, patienceMs: 
 /** A person's right: it never fails for good. */
 export const erasureJobs: JobKind = { name: 'erase-person', maxErrors: Number.POSITIVE_INFINITY, nextBatch: eraseBatch }
 
-async function eraseBatch(tx: Queryable, job: OpenJob): Promise<Batch> {
+async function eraseBatch(tx: Queryable, job: Job): Promise<Batch> {
   const [searched] = await run<FoundPerson>(
     tx,
     'read-erasure',
@@ -81,7 +81,7 @@ async function eraseBatch(tx: Queryable, job: OpenJob): Promise<Batch> {
 type ErasureBatch = { counts: Partial<ErasedCounts>; next: Batch['next'] }
 
 /** Lists all e-mails of the person, then forgets what was searched for. Killed, it begins again and lists the same. */
-async function search(tx: Queryable, { jobId, companyId }: OpenJob, person: FoundPerson): Promise<ErasureBatch> {
+async function search(tx: Queryable, { jobId, companyId }: Job, person: FoundPerson): Promise<ErasureBatch> {
   // Nothing was sent to a text that is no address, and a short one could be a part of somebody else's address.
   const sendable = person.addresses.filter(address => parseBareAddress(address).ok)
   const { erased: providerEvents, waiting } = await eraseProviderEvents(tx, sendable)
@@ -98,7 +98,7 @@ async function search(tx: Queryable, { jobId, companyId }: OpenJob, person: Foun
   return { counts: { providerEvents, recipientRecords }, next: 'more' }
 }
 
-async function eraseListed(tx: Queryable, job: OpenJob): Promise<ErasureBatch> {
+async function eraseListed(tx: Queryable, job: Job): Promise<ErasureBatch> {
   const { jobId } = job
   await expireUnknownSends(tx, jobId)
   const emails = await takeEmailsToErase(tx, jobId, BATCH)
@@ -318,7 +318,7 @@ async function endSearch(tx: Queryable, erasureId: string, recordsKept: number):
  * Done when no e-mail is left; the audit gets the receipt's counts in the same commit. Retention may have dropped e-mails meanwhile. What
  * only waits for other recipients may take days.
  */
-async function afterTheLast(tx: Queryable, { jobId, companyId, requestedBy, counts }: OpenJob): Promise<Batch['next']> {
+async function afterTheLast(tx: Queryable, { jobId, companyId, requestedBy, counts }: Job): Promise<Batch['next']> {
   await run(
     tx,
     'forget-dropped-emails',

@@ -9,8 +9,8 @@ import {
   type DeadLetterCursor,
   findDeadLetter,
   listDeadLetters,
+  purgeOldPayloads,
 } from '../../src/outbox/dead-letters.ts'
-import { purgeOldPayloads } from '../../src/outbox/dead-letters-purge.ts'
 import { validateDLQEntry } from '../../src/outbox/dlq-entry.ts'
 import { type Database, openDatabase } from '../../src/platform/postgres/pool.ts'
 import { uuidv7 } from '../../src/platform/text/uuid.ts'
