@@ -28,17 +28,17 @@ const wholeOnStock = process.env.STOCK === 'full'
 
 /** What depends most on the server's settings: accept, claim, lanes, leases, feedback, webhooks. It runs on both servers. */
 const STOCK_FILES = [
-  'accept/accept',
-  'accept/accept-statement',
-  'feedback/events',
-  'feedback/orders',
-  'operations/schema',
-  'sending/claim-extremes',
-  'sending/claim-oracle',
-  'sending/fair-claim',
-  'sending/lanes',
-  'sending/lease-return-race',
-  'sending/leases',
+  'outbox/accept-statement',
+  'pipeline/accept/accept',
+  'pipeline/claim/claim-extremes',
+  'pipeline/claim/claim-oracle',
+  'pipeline/claim/fair-claim',
+  'pipeline/claim/lease-return-race',
+  'pipeline/claim/leases',
+  'pipeline/feedback/events',
+  'pipeline/feedback/orders',
+  'pipeline/lanes/lanes',
+  'platform/schema',
   'webhooks/claim',
   'webhooks/delivery',
   'webhooks/endpoints',
@@ -47,7 +47,7 @@ const STOCK_FILES = [
 const databaseTests = {
   include: ['src/**/*.db.test.ts', 'test/**/*.test.ts'],
   // The schema is read with pg_dump, which only the distribution's server has.
-  exclude: ['test/faults/**', 'test/operations/schema.test.ts'],
+  exclude: ['test/faults/**', 'test/platform/schema.test.ts'],
 }
 
 export default defineConfig({

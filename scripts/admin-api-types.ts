@@ -1,5 +1,5 @@
 /**
- * TypeScript types for openapi-fetch from the admin routes of our OpenAPI document. test/http/admin-api-types.test.ts writes the result
+ * TypeScript types for openapi-fetch from the admin routes of our OpenAPI document. src/main/admin-api-types.test.ts writes the result
  * to admin/src/api/schema.d.ts (`npm run admin:types`) and compares it in every run, so a changed route breaks the build of the UI.
  */
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 
 const FOLDER = import.meta.dirname
-const RUN = /\brun(?:<[\s\S]{0,300}?>)?\(\s*[\w.]+,\s*'([^']+)'/g
+const RUN = /\b(?:run|sql)(?:<[\s\S]{0,300}?>)?\(\s*[\w.]+,\s*'([^']+)'/g
 
 test('every prepared statement has a name of its own: a connection refuses another text under the same name', () => {
   const files = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' }).filter(file => /(?<!\.test)\.ts$/.test(file))

@@ -1,17 +1,15 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import type pg from 'pg'
 import { writeAudit } from '../audit/audit.ts'
-import { inTransaction, type Queryable, run } from '../platform/postgres/query.ts'
+
+import { inTransaction, type Queryable, sql } from '../platform/postgres/query.ts'
+import type { AdminRole } from '../web/access.ts'
 
 export type AdministratorLogin = { passwordHash: string; role: AdminRole }
 
 export async function findAdministrator(db: Queryable, name: string): Promise<AdministratorLogin | null> {
-  const [row] = await run<AdministratorLogin>(
-    db,
-    'find-administrator',
-    `select password_hash as "passwordHash", role from administrators where name = $1`,
-    [name],
-  )
+  const [row] = await sql<AdministratorLogin>(db, 'find-administrator')`
+    select password_hash, role from administrators where name = ${name}`
   return row ?? null
 }
 
@@ -25,13 +23,9 @@ export async function putAdministrator(
   return inTransaction(pool, async tx => {
     const before = await lockAdministrator(tx, name)
     const after = role ?? before?.role ?? 'administrator'
-    await run(
-      tx,
-      'put-administrator',
-      `insert into administrators (name, password_hash, role) values ($1, $2, $3)
-       on conflict (name) do update set password_hash = excluded.password_hash, role = excluded.role`,
-      [name, passwordHash, after],
-    )
+    await sql(tx, 'put-administrator')`
+      insert into administrators (name, password_hash, role) values (${name}, ${passwordHash}, ${after})
+       on conflict (name) do update set password_hash = excluded.password_hash, role = excluded.role`
     await endSignIns(tx, name)
     await writeAudit(tx, {
       performedBy,
@@ -56,7 +50,7 @@ export async function changeRole(
     const before = await lockAdministrator(tx, name)
     if (!before) return null
     if (before.role === role) return { before: role }
-    await run(tx, 'change-role', 'update administrators set role = $2 where name = $1', [name, role])
+    await sql(tx, 'change-role')`update administrators set role = ${role} where name = ${name}`
     await endSignIns(tx, name)
     await writeAudit(tx, {
       performedBy,
@@ -74,25 +68,17 @@ export type ListedAdministrator = { name: string; role: AdminRole; sessions: num
 
 /** `sessions`: not yet expired; some of them may have been idle for too long. */
 export async function listAdministrators(db: Queryable): Promise<ListedAdministrator[]> {
-  return run(
-    db,
-    'list-administrators',
-    `select name, role, created_at as "createdAt",
+  return sql<ListedAdministrator>(db, 'list-administrators')`
+    select name, role, created_at,
        (select count(*)::int from admin_sessions s where s.administrator = a.name and s.expires_at > now()) as sessions
-     from administrators a order by name`,
-    [],
-  )
+     from administrators a order by name`
 }
 
 /** Sessions and links go with the row. */
 export async function removeAdministrator(pool: pg.Pool, name: string, performedBy = 'gateway'): Promise<boolean> {
   return inTransaction(pool, async tx => {
-    const [row] = await run<{ role: AdminRole }>(
-      tx,
-      'remove-administrator',
-      'delete from administrators where name = $1 returning role',
-      [name],
-    )
+    const [row] = await sql<{ role: AdminRole }>(tx, 'remove-administrator')`
+      delete from administrators where name = ${name} returning role`
     if (!row) return false
     await writeAudit(tx, {
       performedBy,
@@ -106,43 +92,15 @@ export async function removeAdministrator(pool: pg.Pool, name: string, performed
 }
 
 async function lockAdministrator(tx: Queryable, name: string): Promise<{ role: AdminRole } | null> {
-  const [row] = await run<{ role: AdminRole }>(
-    tx,
-    'lock-administrator',
-    'select role from administrators where name = $1 for update',
-    [name],
-  )
+  const [row] = await sql<{ role: AdminRole }>(tx, 'lock-administrator')`
+    select role from administrators where name = ${name} for update`
   return row ?? null
 }
 
 async function endSignIns(tx: Queryable, name: string): Promise<void> {
-  await run(
-    tx,
-    'end-sign-ins',
-    `with links as (delete from admin_sign_in_links where administrator = $1)
-     delete from admin_sessions where administrator = $1`,
-    [name],
-  )
-}
-
-/** In order: each may do what the ones before it may. */
-export const ADMIN_ROLES = ['viewer', 'support', 'administrator'] as const
-export type AdminRole = (typeof ADMIN_ROLES)[number]
-
-export const isAdminRole = (text: string): text is AdminRole => (ADMIN_ROLES as readonly string[]).includes(text)
-
-export function roleSuffices(role: AdminRole, needed: AdminRole): boolean {
-  return ADMIN_ROLES.indexOf(role) >= ADMIN_ROLES.indexOf(needed)
-}
-
-/** What a route says about itself. `clear`: its answer cannot be masked, so viewers do not get it. */
-export type RouteNeeds = { role?: AdminRole | undefined; clear?: boolean | undefined }
-
-/** Everybody may read what can be masked; changes need support, unless the route says otherwise. */
-export function neededRole(method: string, { role, clear }: RouteNeeds): AdminRole {
-  const byMethod = method === 'GET' || method === 'HEAD' ? 'viewer' : 'support'
-  const needed = role ?? byMethod
-  return clear && needed === 'viewer' ? 'support' : needed
+  await sql(tx, 'end-sign-ins')`
+    with links as (delete from admin_sign_in_links where administrator = ${name})
+     delete from admin_sessions where administrator = ${name}`
 }
 
 const COST = { N: 32_768, r: 8, p: 1, maxmem: 64 * 1024 * 1024 }

@@ -6,16 +6,9 @@ import { writeAudit } from '../audit/audit.ts'
 import type { Queryable } from '../platform/postgres/query.ts'
 import { FairSlots } from '../platform/semaphores.ts'
 import { maskSensitive } from '../platform/text/masking.ts'
+import { type AdminRole, neededRole, roleSuffices } from '../web/access.ts'
 import { Problem } from '../web/problem.ts'
-import {
-  type AdministratorLogin,
-  type AdminRole,
-  DUMMY_PASSWORD_HASH,
-  findAdministrator,
-  neededRole,
-  passwordMatches,
-  roleSuffices,
-} from './administrators.ts'
+import { type AdministratorLogin, DUMMY_PASSWORD_HASH, findAdministrator, passwordMatches } from './administrators.ts'
 import { AdminSessions, type SessionLimits, type SessionRow, sessionCookie } from './sessions.ts'
 
 declare module 'fastify' {
@@ -70,6 +63,7 @@ export function adminAuth(db: Queryable, options: AdminAuthOptions): AdminAuth {
   async function authenticate(request: FastifyRequest): Promise<void> {
     const session = await sessions.ofRequest(request)
     const { name, role } = session ?? (await authenticateBasic(request))
+    request.principal = { kind: 'administrator', name, role }
     request.admin = name
     request.adminRole = role
     request.adminSession = session

@@ -16,11 +16,10 @@ import { counted } from '../console/words.ts'
 import type { Queryable } from '../platform/postgres/query.ts'
 import type { Config } from '../settings/config.ts'
 import { readInUse } from '../settings/processes.ts'
+import { type AdminRole, isAdminRole } from '../web/access.ts'
 import {
-  type AdminRole,
   changeRole,
   hashPassword,
-  isAdminRole,
   type ListedAdministrator,
   listAdministrators,
   putAdministrator,

@@ -4,11 +4,11 @@ import { writeAudit } from '../audit/audit.ts'
 import { inTransaction, type Queryable } from '../platform/postgres/query.ts'
 import { maskSensitive } from '../platform/text/masking.ts'
 import type { AdminRouteDeps } from '../web/access.ts'
+import { ADMIN_ROLES } from '../web/access.ts'
 import { problemAnswers } from '../web/openapi.ts'
 import { Problem } from '../web/problem.ts'
 import type { App } from '../web/server.ts'
 import { uuidParam } from '../web/validation.ts'
-import { ADMIN_ROLES } from './administrators.ts'
 import { type AdminAuth, requireRole, unauthenticated } from './authorize.ts'
 import {
   clearSessionCookie,

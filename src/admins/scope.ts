@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { maskAnswer } from '../platform/text/masking.ts'
+import { neededRole } from '../web/access.ts'
 import { problemAnswers } from '../web/openapi.ts'
 import { Problem } from '../web/problem.ts'
 import type { App } from '../web/server.ts'
-import { neededRole } from './administrators.ts'
 import type { AdminAuth } from './authorize.ts'
 
 /** Rules for every route of this scope: each asks for a login, says which role it needs, and shows viewers no address. */

@@ -1,9 +1,11 @@
 import { createHash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
-import { iso, type Queryable, run } from '../platform/postgres/query.ts'
+
+import { iso, type Queryable, sql } from '../platform/postgres/query.ts'
+import type { AdminRole } from '../web/access.ts'
+
 import { isPolled } from '../web/request-telemetry.ts'
-import type { AdminRole } from './administrators.ts'
 
 /** More sessions of one administrator end the oldest ones. */
 const MAX_SESSIONS = 50
@@ -19,17 +21,13 @@ export type NewSession = {
 
 /** Also deletes sessions that have ended: they are made nowhere else. */
 export async function putSession(tx: Queryable, session: NewSession): Promise<void> {
-  await run(
-    tx,
-    'put-admin-session',
-    `with ended as (
+  await sql(tx, 'put-admin-session')`
+    with ended as (
        delete from admin_sessions where expires_at < now() or session_id in (
-         select session_id from admin_sessions where administrator = $3 order by signed_in_at desc offset ${MAX_SESSIONS - 1})
+         select session_id from admin_sessions where administrator = ${session.administrator} order by signed_in_at desc offset ${MAX_SESSIONS - 1})
      )
      insert into admin_sessions (session_id, secret_hash, administrator, expires_at, address, user_agent)
-     values ($1, $2, $3, now() + make_interval(days => $4), $5, $6)`,
-    [session.sessionId, session.secretHash, session.administrator, session.days, session.address, session.userAgent],
-  )
+     values (${session.sessionId}, ${session.secretHash}, ${session.administrator}, now() + make_interval(days => ${session.days}), ${session.address}, ${session.userAgent})`
 }
 
 export type SessionRow = {
@@ -45,27 +43,19 @@ export type SessionRow = {
 
 /** `null`: there is no such session, or it has expired. */
 export async function findSession(db: Queryable, sessionId: string, idleMinutes: number): Promise<SessionRow | null> {
-  const [row] = await run<SessionRow>(
-    db,
-    'find-admin-session',
-    `select s.session_id as "sessionId", s.secret_hash as "secretHash", a.name, a.role,
+  const [row] = await sql<SessionRow>(db, 'find-admin-session')`
+    select s.session_id, s.secret_hash, a.name, a.role,
        ${iso('s.signed_in_at')} as "signedInAt", ${iso('s.expires_at')} as "expiresAt",
        s.last_seen_at < now() - interval '1 minute' as unseen
      from admin_sessions s join administrators a on a.name = s.administrator
-     where s.session_id = $1 and s.expires_at > now() and s.last_seen_at > now() - make_interval(mins => $2)`,
-    [sessionId, idleMinutes],
-  )
+     where s.session_id = ${sessionId} and s.expires_at > now() and s.last_seen_at > now() - make_interval(mins => ${idleMinutes})`
   return row ?? null
 }
 
 export async function touchSession(db: Queryable, sessionId: string): Promise<void> {
-  await run(
-    db,
-    'touch-admin-session',
-    `update admin_sessions set last_seen_at = now()
-     where session_id = $1 and last_seen_at < now() - interval '1 minute'`,
-    [sessionId],
-  )
+  await sql(db, 'touch-admin-session')`
+    update admin_sessions set last_seen_at = now()
+     where session_id = ${sessionId} and last_seen_at < now() - interval '1 minute'`
 }
 
 export type ListedSession = {
@@ -85,32 +75,24 @@ export async function listSessions(
   administrator: string | null,
   idleMinutes: number,
 ): Promise<ListedSession[]> {
-  return run<ListedSession>(
-    db,
-    'list-admin-sessions',
-    `select s.session_id as "sessionId", a.name, a.role, ${iso('s.signed_in_at')} as "signedInAt",
-       ${iso('s.last_seen_at')} as "lastSeenAt", ${iso('s.expires_at')} as "expiresAt", s.address, s.user_agent as "userAgent"
+  return sql<ListedSession>(db, 'list-admin-sessions')`
+    select s.session_id, a.name, a.role, ${iso('s.signed_in_at')} as "signedInAt",
+       ${iso('s.last_seen_at')} as "lastSeenAt", ${iso('s.expires_at')} as "expiresAt", s.address, s.user_agent
      from admin_sessions s join administrators a on a.name = s.administrator
-     where ($1::text is null or s.administrator = $1)
-       and s.expires_at > now() and s.last_seen_at > now() - make_interval(mins => $2)
-     order by s.last_seen_at desc, s.session_id limit 500`,
-    [administrator, idleMinutes],
-  )
+     where (${administrator}::text is null or s.administrator = ${administrator}::text)
+       and s.expires_at > now() and s.last_seen_at > now() - make_interval(mins => ${idleMinutes})
+     order by s.last_seen_at desc, s.session_id limit 500`
 }
 
 /** Which sessions end: one, or all of an administrator. `owner` null: whoever's it is. */
 export type EndedSessions = { sessionId: string | null; owner: string | null }
 
 export async function endSessions(tx: Queryable, { sessionId, owner }: EndedSessions): Promise<EndedSession[]> {
-  return run<EndedSession>(
-    tx,
-    'end-admin-sessions',
-    `delete from admin_sessions
-     where ($1::uuid is null or session_id = $1) and ($2::text is null or administrator = $2)
-       and ($1::uuid is not null or $2::text is not null)
-     returning session_id as "sessionId", administrator as name`,
-    [sessionId, owner],
-  )
+  return sql<EndedSession>(tx, 'end-admin-sessions')`
+    delete from admin_sessions
+     where (${sessionId}::uuid is null or session_id = ${sessionId}::uuid) and (${owner}::text is null or administrator = ${owner}::text)
+       and (${sessionId}::uuid is not null or ${owner}::text is not null)
+     returning session_id, administrator as name`
 }
 
 export type EndedSession = { sessionId: string; name: string }

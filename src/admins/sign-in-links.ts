@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { writeAudit } from '../audit/audit.ts'
-import { inTransaction, type Queryable, run } from '../platform/postgres/query.ts'
+import { inTransaction, type Queryable, sql } from '../platform/postgres/query.ts'
 import { makeSessionToken, parseSessionToken, sessionSecretMatches } from './sessions.ts'
 
 /** Long enough to find the link in a file, short enough that an old one is of no use. */
@@ -10,14 +10,10 @@ const LINK_MINUTES = 60
 export async function makeSignInLink(pool: pg.Pool, name: string, performedBy: string): Promise<string | null> {
   const { id, token, secretHash } = makeSessionToken()
   return inTransaction(pool, async tx => {
-    const made = await run(
-      tx,
-      'put-sign-in-link',
-      `with expired as (delete from admin_sign_in_links where expires_at < now())
+    const made = await sql(tx, 'put-sign-in-link')`
+      with expired as (delete from admin_sign_in_links where expires_at < now())
        insert into admin_sign_in_links (link_id, secret_hash, administrator, expires_at)
-       select $1, $2, name, now() + make_interval(mins => $4) from administrators where name = $3 returning link_id`,
-      [id, secretHash, name, LINK_MINUTES],
-    )
+       select ${id}, ${secretHash}, name, now() + make_interval(mins => ${LINK_MINUTES}) from administrators where name = ${name} returning link_id`
     if (made.length === 0) return null
     await writeAudit(tx, { performedBy, action: 'SIGN_IN_LINK_MADE', subjectType: 'administrator', subjectId: name })
     return token
@@ -28,15 +24,11 @@ export async function makeSignInLink(pool: pg.Pool, name: string, performedBy: s
 export async function takeSignInLink(tx: Queryable, token: string): Promise<string | null> {
   const parsed = parseSessionToken(token)
   if (!parsed) return null
-  const [link] = await run<{ secretHash: Buffer; administrator: string }>(
-    tx,
-    'lock-sign-in-link',
-    `select secret_hash as "secretHash", administrator from admin_sign_in_links
-     where link_id = $1 and expires_at > now() for update`,
-    [parsed.id],
-  )
+  const [link] = await sql<{ secretHash: Buffer; administrator: string }>(tx, 'lock-sign-in-link')`
+    select secret_hash, administrator from admin_sign_in_links
+     where link_id = ${parsed.id} and expires_at > now() for update`
   if (!link || !sessionSecretMatches(parsed.secret, link.secretHash)) return null
-  await run(tx, 'use-sign-in-link', 'delete from admin_sign_in_links where link_id = $1', [parsed.id])
+  await sql(tx, 'use-sign-in-link')`delete from admin_sign_in_links where link_id = ${parsed.id}`
   return link.administrator
 }
 

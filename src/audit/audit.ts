@@ -1,4 +1,4 @@
-import { type Queryable, run } from '../platform/postgres/query.ts'
+import { type Queryable, sql } from '../platform/postgres/query.ts'
 
 /** `before` and `after` hold what changed: no addresses, documents or secrets. */
 export type AuditEntry = {
@@ -14,22 +14,9 @@ export type AuditEntry = {
 
 /** Give the transaction of the change itself, so that neither is there without the other. */
 export async function writeAudit(tx: Queryable, entry: AuditEntry): Promise<void> {
-  await run(
-    tx,
-    'write-audit',
-    `insert into audit_log (performed_by, action, subject_type, subject_id, company_id, before, after, reason)
-     values ($1, $2, $3, $4, $5, $6, $7, $8)`,
-    [
-      entry.performedBy,
-      entry.action,
-      entry.subjectType,
-      entry.subjectId,
-      entry.companyId ?? null,
-      jsonOf(entry.before),
-      jsonOf(entry.after),
-      entry.reason ?? null,
-    ],
-  )
+  await sql(tx, 'write-audit')`
+    insert into audit_log (performed_by, action, subject_type, subject_id, company_id, before, after, reason)
+     values (${entry.performedBy}, ${entry.action}, ${entry.subjectType}, ${entry.subjectId}, ${entry.companyId ?? null}, ${jsonOf(entry.before)}, ${jsonOf(entry.after)}, ${entry.reason ?? null})`
 }
 
 const jsonOf = (value: Record<string, unknown> | null | undefined) => (value ? JSON.stringify(value) : null)

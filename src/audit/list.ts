@@ -80,8 +80,8 @@ export async function listAuditEntries(
   const found = await runUnprepared<Omit<AuditRow, 'position'> & { time: string; source: AuditTable; id: string }>(
     db,
     `select l.source, l.id::text, ${exactly('l.performed_at')} as time, ${iso('l.performed_at')} as "performedAt",
-       l.performed_by as "performedBy", l.action, l.subject_type as "subjectType", l.subject_id as "subjectId",
-       l.company_id as "companyId", c.name as "companyName", l.before, l.after, l.reason
+       l.performed_by, l.action, l.subject_type, l.subject_id,
+       l.company_id, c.name as "companyName", l.before, l.after, l.reason
      from (select * from (${parts.join(' union all ')}) merged
            order by performed_at ${order}, source ${order}, id ${order} limit ${most}) l
      left join companies c on c.company_id = l.company_id

@@ -1,4 +1,4 @@
-import { type Queryable, runUnprepared } from '../platform/postgres/query.ts'
+import { fragment, literal, type Queryable, sql } from '../platform/postgres/query.ts'
 
 const BATCH = 5_000
 
@@ -8,13 +8,10 @@ export async function purgeAudit(db: Queryable, days: number): Promise<void> {
   for (const table of ['audit_log', 'suppression_audit_log']) {
     let purged: unknown[]
     do
-      purged = await runUnprepared(
-        db,
-        `delete from ${table} where id in (
-           select id from ${table} where performed_at < now() - $1 * interval '1 day' order by performed_at, id limit ${BATCH})
-         returning id`,
-        [days],
-      )
+      purged = await sql(db)`
+        delete from ${fragment`${table}`} where id in (
+           select id from ${fragment`${table}`} where performed_at < now() - ${days} * interval '1 day' order by performed_at, id limit ${literal(BATCH)})
+         returning id`
     while (purged.length === BATCH)
   }
 }

@@ -1,7 +1,10 @@
 import type pg from 'pg'
 import { type Author, changedFields, writeAudit } from '../audit/audit.ts'
 import type { Database } from '../platform/postgres/pool.ts'
-import { inTransaction, iso, type Queryable, run } from '../platform/postgres/query.ts'
+
+import { inTransaction, iso, type Queryable, sql } from '../platform/postgres/query.ts'
+import { SCOPES, type Scope } from '../web/access.ts'
+
 import {
   type Company,
   type CompanyChange,
@@ -11,7 +14,7 @@ import {
   setDefaultCompany,
   updateCompany,
 } from './companies.ts'
-import { hashSecret, insertKey, type KeyMode, makeApiKey, type Owner, revokeKey, SCOPES, type Scope } from './keys.ts'
+import { hashSecret, insertKey, type KeyMode, makeApiKey, type Owner, revokeKey } from './keys.ts'
 
 export type NewCompany = { name: string } & CompanyChange
 
@@ -23,7 +26,7 @@ export async function addCompany(
   author: Author,
 ): Promise<({ company: Company } & NewKey) | null> {
   return inTransaction(db.pool, async tx => {
-    await run(tx, 'lock-company-names', `select pg_advisory_xact_lock(hashtext('companies.name'))`, [])
+    await sql(tx, 'lock-company-names')`select pg_advisory_xact_lock(hashtext('companies.name'))`
     if (await findCompany(tx, company.name)) return null
     const created = await insertCompany(tx, { companyId: db.clock.newId(), ...company })
     const { companyId } = created
@@ -169,12 +172,8 @@ export async function listCompanyAudit(
   companyId: string,
   { beforeId = null, limit = 100 }: { beforeId?: number | null; limit?: number } = {},
 ): Promise<CompanyAuditRow[]> {
-  return run<CompanyAuditRow>(
-    db,
-    'list-company-audit',
-    `select id::float8 as id, action, subject_type as "subjectType", subject_id as "subjectId", reason, performed_by as "performedBy",
+  return sql<CompanyAuditRow>(db, 'list-company-audit')`
+    select id::float8 as id, action, subject_type, subject_id, reason, performed_by,
        before, after, ${iso('performed_at')} as "performedAt"
-     from audit_log where company_id = $1 and ($3::bigint is null or id < $3) order by id desc limit $2`,
-    [companyId, limit, beforeId],
-  )
+     from audit_log where company_id = ${companyId} and (${beforeId}::bigint is null or id < ${beforeId}::bigint) order by id desc limit ${limit}`
 }

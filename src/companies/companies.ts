@@ -1,4 +1,4 @@
-import { type Queryable, run } from '../platform/postgres/query.ts'
+import { fragment, type Queryable, sql } from '../platform/postgres/query.ts'
 import type { RetryPolicyName } from '../settings/retry.ts'
 import { DEFAULT_LOCALE } from './locale.ts'
 
@@ -22,9 +22,9 @@ export type Company = {
   createdAt: Date
 }
 
-const COLUMNS = `company_id as "companyId", name, from_domains as "fromDomains", default_from as "defaultFrom", weight, rate_per_second as "ratePerSecond",
-  retry_policy as "retryPolicy", locale, paused_at as "pausedAt", pause_reason as "pauseReason",
-  paused_by as "pausedBy", is_default as "isDefault", created_at as "createdAt"`
+const COLUMNS = fragment`company_id, name, from_domains, default_from, weight, rate_per_second,
+  retry_policy, locale, paused_at, pause_reason,
+  paused_by, is_default, created_at`
 
 export type CompanyChange = Partial<
   Pick<Company, 'fromDomains' | 'defaultFrom' | 'weight' | 'ratePerSecond' | 'retryPolicy' | 'locale'>
@@ -34,94 +34,52 @@ export async function insertCompany(
   db: Queryable,
   company: { companyId: string; name: string } & CompanyChange,
 ): Promise<Company> {
-  const [row] = await run<Company>(
-    db,
-    'insert-company',
-    `insert into companies (company_id, name, from_domains, weight, rate_per_second, retry_policy, default_from, locale)
-     values ($1, $2, $3, $4, $5, $6, $7, $8) returning ${COLUMNS}`,
-    [
-      company.companyId,
-      company.name,
-      company.fromDomains ?? [],
-      company.weight ?? 1,
-      company.ratePerSecond ?? null,
-      company.retryPolicy ?? null,
-      company.defaultFrom ?? null,
-      company.locale ?? DEFAULT_LOCALE,
-    ],
-  )
+  const [row] = await sql<Company>(db, 'insert-company')`
+    insert into companies (company_id, name, from_domains, weight, rate_per_second, retry_policy, default_from, locale)
+     values (${company.companyId}, ${company.name}, ${company.fromDomains ?? []}, ${company.weight ?? 1}, ${company.ratePerSecond ?? null}, ${company.retryPolicy ?? null}, ${company.defaultFrom ?? null}, ${company.locale ?? DEFAULT_LOCALE}) returning ${COLUMNS}`
   return row!
 }
 
 export async function listCompanies(db: Queryable): Promise<Company[]> {
-  return run<Company>(db, 'list-companies', `select ${COLUMNS} from companies order by name`, [])
+  return sql<Company>(db, 'list-companies')`select ${COLUMNS} from companies order by name`
 }
 
 export async function companyNames(db: Queryable, companyIds: string[]): Promise<Map<string, string>> {
-  const rows = await run<{ companyId: string; name: string }>(
-    db,
-    'company-names',
-    `select company_id as "companyId", name from companies where company_id = any($1)`,
-    [[...new Set(companyIds)]],
-  )
+  const rows = await sql<{ companyId: string; name: string }>(db, 'company-names')`
+    select company_id, name from companies where company_id = any(${[...new Set(companyIds)]})`
   return new Map(rows.map(({ companyId, name }) => [companyId, name]))
 }
 
 export async function findCompany(db: Queryable, idOrName: string): Promise<Company | null> {
-  const [row] = await run<Company>(
-    db,
-    'find-company',
-    `select ${COLUMNS} from companies where company_id::text = $1 or name = $1`,
-    [idOrName],
-  )
+  const [row] = await sql<Company>(db, 'find-company')`
+    select ${COLUMNS} from companies where company_id::text = ${idOrName} or name = ${idOrName}`
   return row ?? null
 }
 
 /** undefined leaves a field unchanged; null removes the limit, the policy or the default sender. */
 export async function updateCompany(db: Queryable, companyId: string, change: CompanyChange): Promise<void> {
-  await run(
-    db,
-    'update-company',
-    `update companies set updated_at = now(),
-       from_domains = coalesce($2, from_domains), weight = coalesce($3, weight),
-       rate_per_second = case when $4 then $5 else rate_per_second end,
-       retry_policy = case when $6 then $7 else retry_policy end,
-       default_from = case when $8 then $9 else default_from end,
-       locale = coalesce($10, locale)
-     where company_id = $1`,
-    [
-      companyId,
-      change.fromDomains ?? null,
-      change.weight ?? null,
-      change.ratePerSecond !== undefined,
-      change.ratePerSecond ?? null,
-      change.retryPolicy !== undefined,
-      change.retryPolicy ?? null,
-      change.defaultFrom !== undefined,
-      change.defaultFrom ?? null,
-      change.locale ?? null,
-    ],
-  )
+  await sql(db, 'update-company')`
+    update companies set updated_at = now(),
+       from_domains = coalesce(${change.fromDomains ?? null}, from_domains), weight = coalesce(${change.weight ?? null}, weight),
+       rate_per_second = case when ${change.ratePerSecond !== undefined} then ${change.ratePerSecond ?? null} else rate_per_second end,
+       retry_policy = case when ${change.retryPolicy !== undefined} then ${change.retryPolicy ?? null} else retry_policy end,
+       default_from = case when ${change.defaultFrom !== undefined} then ${change.defaultFrom ?? null} else default_from end,
+       locale = coalesce(${change.locale ?? null}, locale)
+     where company_id = ${companyId}`
 }
 
 /** null: all of them, in one order, so that two such transactions follow each other. */
 export async function lockCompanies(tx: Queryable, companyId: string | null): Promise<void> {
-  await run(
-    tx,
-    'lock-companies',
-    `select from companies where $1::uuid is null or company_id = $1 order by company_id for no key update`,
-    [companyId],
-  )
+  await sql(tx, 'lock-companies')`
+    select from companies where ${companyId}::uuid is null or company_id = ${companyId}::uuid order by company_id for no key update`
 }
 
 /** One company at most is the default: lock all of them first. */
 export async function setDefaultCompany(tx: Queryable, companyId: string): Promise<void> {
-  await run(tx, 'clear-default', `update companies set is_default = false where is_default and company_id <> $1`, [
-    companyId,
-  ])
-  await run(tx, 'set-default', `update companies set is_default = true, updated_at = now() where company_id = $1`, [
-    companyId,
-  ])
+  await sql(tx, 'clear-default')`
+    update companies set is_default = false where is_default and company_id <> ${companyId}`
+  await sql(tx, 'set-default')`
+    update companies set is_default = true, updated_at = now() where company_id = ${companyId}`
 }
 
 /** Returns whether the company exists. One that is already paused keeps `pausedAt` and gets the new reason. */
@@ -131,34 +89,22 @@ export async function pauseCompany(
   reason: string,
   by = 'administrator',
 ): Promise<boolean> {
-  const rows = await run(
-    db,
-    'pause-company',
-    `update companies set paused_at = coalesce(paused_at, now()), pause_reason = $2, paused_by = $3, updated_at = now()
-     where company_id = $1 returning 1 as one`,
-    [companyId, reason, by],
-  )
+  const rows = await sql(db, 'pause-company')`
+    update companies set paused_at = coalesce(paused_at, now()), pause_reason = ${reason}, paused_by = ${by}, updated_at = now()
+     where company_id = ${companyId} returning 1 as one`
   return rows.length > 0
 }
 
 export async function isPausedBy(db: Queryable, companyId: string, by: string): Promise<boolean> {
-  const rows = await run(
-    db,
-    'is-paused-by',
-    'select 1 as one from companies where company_id = $1 and paused_at is not null and paused_by = $2 for update',
-    [companyId, by],
-  )
+  const rows = await sql(db, 'is-paused-by')`
+    select 1 as one from companies where company_id = ${companyId} and paused_at is not null and paused_by = ${by} for update`
   return rows.length > 0
 }
 
 /** Returns whether it was paused. */
 export async function resumeCompany(db: Queryable, companyId: string): Promise<boolean> {
-  const rows = await run(
-    db,
-    'resume-company',
-    `update companies set paused_at = null, pause_reason = null, paused_by = null, updated_at = now()
-     where company_id = $1 and paused_at is not null returning 1 as one`,
-    [companyId],
-  )
+  const rows = await sql(db, 'resume-company')`
+    update companies set paused_at = null, pause_reason = null, paused_by = null, updated_at = now()
+     where company_id = ${companyId} and paused_at is not null returning 1 as one`
   return rows.length > 0
 }

@@ -49,6 +49,10 @@ export async function queriedCompany(db: Database, company: string | undefined):
 
 export async function knownCompany(request: FastifyRequest, db: Database): Promise<Company> {
   const { companyId } = request.params as z.output<typeof companyParams>
+  return requireKnownCompany(db, companyId)
+}
+
+export async function requireKnownCompany(db: Database, companyId: string): Promise<Company> {
   const company = isUuid(companyId) ? await findCompany(db.pool, companyId.toLowerCase()) : null
   if (!company) throw new Problem('NOT_FOUND', { detail: 'There is no such company.' })
   return company

@@ -11,9 +11,10 @@ import {
   UsageError,
   writing,
 } from '../console/command.ts'
+import { SCOPES, type Scope } from '../web/access.ts'
 import { issueKey, withdrawKey } from './changes.ts'
 import { requireCompany } from './command.ts'
-import { type KeyMode, keyExists, listKeys, SCOPES, type Scope } from './keys.ts'
+import { type KeyMode, keyExists, listKeys } from './keys.ts'
 
 export const keyCommand: Command = {
   usage: [

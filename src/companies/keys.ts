@@ -1,6 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { type Queryable, run } from '../platform/postgres/query.ts'
+import { type Queryable, run, sql } from '../platform/postgres/query.ts'
 import type { RetryPolicyName } from '../settings/retry.ts'
+import type { Scope } from '../web/access.ts'
 
 /** The key and the settings of its company that a request needs, in one row. */
 export type KnownKey = {
@@ -18,24 +19,16 @@ export type KnownKey = {
 }
 
 export async function findKeys(db: Queryable, keyIds: string[]): Promise<KnownKey[]> {
-  return run<KnownKey>(
-    db,
-    'find-api-keys',
-    `select k.key_id as "keyId", k.company_id as "companyId", c.name as "companyName", k.mode, k.secret_hash as "secretHash",
-       k.scopes, k.revoked_at is not null as revoked, c.from_domains as "fromDomains", c.default_from as "defaultFrom",
-       c.rate_per_second as "ratePerSecond", c.retry_policy as "retryPolicy"
-     from api_keys k join companies c using (company_id) where k.key_id = any($1)`,
-    [keyIds],
-  )
+  return sql<KnownKey>(db, 'find-api-keys')`
+    select k.key_id, k.company_id, c.name as "companyName", k.mode, k.secret_hash,
+       k.scopes, k.revoked_at is not null as revoked, c.from_domains, c.default_from,
+       c.rate_per_second, c.retry_policy
+     from api_keys k join companies c using (company_id) where k.key_id = any(${keyIds})`
 }
 
 export async function countActiveKeys(db: Queryable, companyId: string): Promise<number> {
-  const [row] = await run<{ count: number }>(
-    db,
-    'count-active-keys',
-    'select count(*)::int as count from api_keys where company_id = $1 and revoked_at is null',
-    [companyId],
-  )
+  const [row] = await sql<{ count: number }>(db, 'count-active-keys')`
+    select count(*)::int as count from api_keys where company_id = ${companyId} and revoked_at is null`
   return row!.count
 }
 
@@ -43,12 +36,8 @@ export async function insertKey(
   db: Queryable,
   key: { keyId: string; companyId: string; mode: string; secretHash: Buffer; scopes: Scope[]; name: string | null },
 ): Promise<void> {
-  await run(
-    db,
-    'insert-api-key',
-    `insert into api_keys (key_id, company_id, mode, secret_hash, scopes, name) values ($1, $2, $3, $4, $5, $6)`,
-    [key.keyId, key.companyId, key.mode, key.secretHash, key.scopes, key.name],
-  )
+  await sql(db, 'insert-api-key')`
+    insert into api_keys (key_id, company_id, mode, secret_hash, scopes, name) values (${key.keyId}, ${key.companyId}, ${key.mode}, ${key.secretHash}, ${key.scopes}, ${key.name})`
 }
 
 export type KeyListing = {
@@ -64,14 +53,10 @@ export type KeyListing = {
 }
 
 export async function listKeys(db: Queryable, companyId: string | null): Promise<KeyListing[]> {
-  return run<KeyListing>(
-    db,
-    'list-api-keys',
-    `select k.key_id as "keyId", k.company_id as "companyId", c.name as "companyName", k.mode, k.scopes, k.name,
-       k.created_at as "createdAt", k.last_used_at as "lastUsedAt", k.revoked_at as "revokedAt"
-     from api_keys k join companies c using (company_id) where $1::uuid is null or k.company_id = $1 order by k.created_at`,
-    [companyId],
-  )
+  return sql<KeyListing>(db, 'list-api-keys')`
+    select k.key_id, k.company_id, c.name as "companyName", k.mode, k.scopes, k.name,
+       k.created_at, k.last_used_at, k.revoked_at
+     from api_keys k join companies c using (company_id) where ${companyId}::uuid is null or k.company_id = ${companyId}::uuid order by k.created_at`
 }
 
 export type RevokedKey = Pick<KeyListing, 'companyId' | 'mode' | 'scopes' | 'name'>
@@ -84,7 +69,7 @@ export async function revokeKey(db: Queryable, keyId: string, owner: Partial<Own
     'revoke-api-key',
     `update api_keys set revoked_at = now()
      where key_id = $1 and revoked_at is null and ($2::uuid is null or company_id = $2) and ($3::text is null or mode = $3)
-     returning company_id as "companyId", mode, scopes, name`,
+     returning company_id, mode, scopes, name`,
     [keyId, owner.companyId ?? null, mode],
   )
   return row ?? null
@@ -92,17 +77,15 @@ export async function revokeKey(db: Queryable, keyId: string, owner: Partial<Own
 
 /** Whether there is a key of this id, also one that was revoked. */
 export async function keyExists(db: Queryable, keyId: string): Promise<boolean> {
-  const rows = await run(db, 'key-exists', `select 1 as one from api_keys where key_id = $1`, [keyId])
+  const rows = await sql(db, 'key-exists')`select 1 as one from api_keys where key_id = ${keyId}`
   return rows.length > 0
 }
 
 /** Called periodically with all keys used since the last call, not once per request. */
 export async function touchKeys(db: Queryable, keyIds: string[]): Promise<void> {
-  await run(db, 'touch-api-keys', `update api_keys set last_used_at = now() where key_id = any($1)`, [keyIds])
+  await sql(db, 'touch-api-keys')`update api_keys set last_used_at = now() where key_id = any(${keyIds})`
 }
 
-export const SCOPES = ['send', 'read', 'manage'] as const
-export type Scope = (typeof SCOPES)[number]
 /** Every row that an API key reads or changes belongs to one company and one mode (live or test). */
 export type Owner = { companyId: string; test: boolean }
 

@@ -5,21 +5,15 @@ import type { Author } from '../audit/audit.ts'
 import { Batcher } from '../platform/batcher.ts'
 import { periodically } from '../platform/periodic-task.ts'
 import type { Queryable } from '../platform/postgres/query.ts'
+import type { KeyPrincipal, Scope } from '../web/access.ts'
+import { neededScopes } from '../web/access.ts'
 import { Problem } from '../web/problem.ts'
-import { findKeys, type KnownKey, type Owner, parseApiKey, type Scope, secretMatches, touchKeys } from './keys.ts'
+import { findKeys, type KnownKey, type Owner, parseApiKey, secretMatches, touchKeys } from './keys.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
     key: KnownKey | null
   }
-}
-
-/** For the OpenAPI document. */
-const neededScopes = new WeakMap<object, Scope>()
-
-/** The scope that a route's `onRequest` hooks ask for, if one of them asks for a key. */
-export function scopeOf(hooks: unknown): Scope | undefined {
-  return [hooks].flat().flatMap(hook => (hook ? (neededScopes.get(hook) ?? []) : []))[0]
 }
 
 /** `onRequest` hook: an unauthenticated request is refused before its body is read. */
@@ -33,6 +27,7 @@ export function requireKey(registry: KeyRegistry, pepper: string, scope: Scope) 
     switch (check.kind) {
       case 'valid':
         request.key = check.key
+        request.principal = principalOf(check.key)
         return
       case 'unknown':
         throw unauthenticated('The API key is missing or unknown. Send it as X-API-Key or as Authorization: Bearer.')
@@ -44,6 +39,10 @@ export function requireKey(registry: KeyRegistry, pepper: string, scope: Scope) 
         })
     }
   }
+}
+
+function principalOf({ companyId, companyName, keyId, mode, scopes }: KnownKey): KeyPrincipal {
+  return { kind: 'key', companyId, name: companyName, keyId, test: mode === 'test', scopes }
 }
 
 /** Whose data the request may see and change. */

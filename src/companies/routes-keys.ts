@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { SCOPES } from '../web/access.ts'
 import { Problem } from '../web/problem.ts'
 import type { App } from '../web/server.ts'
 import { issueKey, withdrawKey } from './changes.ts'
@@ -14,7 +15,7 @@ import {
   onlyReason,
   reasonSchema,
 } from './company-of-request.ts'
-import { type KeyListing, listKeys, SCOPES } from './keys.ts'
+import { type KeyListing, listKeys } from './keys.ts'
 import type { AdminKeyDeps } from './routes.ts'
 import { COMPANY_LIMITS } from './settings.ts'
 

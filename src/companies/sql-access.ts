@@ -1,7 +1,7 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto'
 import type pg from 'pg'
 import { type Author, writeAudit } from '../audit/audit.ts'
-import { inTransaction, iso, type Queryable, run } from '../platform/postgres/query.ts'
+import { inTransaction, iso, literal, type Queryable, sql } from '../platform/postgres/query.ts'
 
 /** Sessions that a company's role may have at once, so that it leaves some to the others. */
 const CONNECTION_LIMIT = 20
@@ -25,17 +25,13 @@ const nothing: AlsoWrite = async () => {}
 
 /** The same as text, for an administrator of the server. */
 export async function accessStatements(db: Queryable, { role, companyId, verifier }: SqlRole): Promise<string[]> {
-  const [row] = await run<{ statements: string[] }>(
-    db,
-    'sql-access-statements',
-    `select array[
-       format('%s role %I login connection limit ${CONNECTION_LIMIT} password %L',
-         case when exists (select from pg_roles where rolname = $1) then 'alter' else 'create' end, $1::text, $3::text),
-       format('select grant_sql_access(%L)', $1::text),
+  const [row] = await sql<{ statements: string[] }>(db, 'sql-access-statements')`
+    select array[
+       format('%s role %I login connection limit ${literal(CONNECTION_LIMIT)} password %L',
+         case when exists (select from pg_roles where rolname = ${role}::text) then 'alter' else 'create' end, ${role}::text, ${verifier}::text),
+       format('select grant_sql_access(%L)', ${role}::text),
        format('insert into company_roles (role_name, company_id) values (%L, %L) on conflict (role_name) do update set company_id = excluded.company_id',
-         $1::text, $2::uuid)] as statements`,
-    [role, companyId, verifier],
-  )
+         ${role}::text, ${companyId}::uuid)] as statements`
   return row!.statements
 }
 
@@ -52,21 +48,13 @@ export async function revokeSqlAccess(
   alsoWrite = nothing,
 ): Promise<Revoked> {
   const taken = await inTransaction(pool, async tx => {
-    const known = await run(
-      tx,
-      'forget-sql-role',
-      'delete from company_roles where role_name = $1 returning role_name',
-      [role],
-    )
-    const [there] = await run<{ lock: string; drop: string }>(
-      tx,
-      'find-sql-role',
-      `select format('alter role %I nologin', rolname) as lock, format('drop role %I', rolname) as drop from pg_roles where rolname = $1`,
-      [role],
-    )
+    const known = await sql(tx, 'forget-sql-role')`
+      delete from company_roles where role_name = ${role} returning role_name`
+    const [there] = await sql<{ lock: string; drop: string }>(tx, 'find-sql-role')`
+      select format('alter role %I nologin', rolname) as lock, format('drop role %I', rolname) as drop from pg_roles where rolname = ${role}`
     if (there || known.length > 0) await alsoWrite(tx)
     if (!there) return { found: known.length > 0, drop: null }
-    await run(tx, 'revoke-sql-access', 'select revoke_sql_access($1)', [role])
+    await sql(tx, 'revoke-sql-access')`select revoke_sql_access(${role})`
     if (mayDrop) await tx.query(there.lock)
     return { found: true, drop: there.drop }
   })
@@ -93,26 +81,18 @@ export type SqlAccess = { role: string; grantedAt: string | null; sessions: numb
 /** grantedAt null: the company has no role. */
 export async function readSqlAccess(db: Queryable, companyId: string): Promise<SqlAccess> {
   const role = roleNameOf(companyId)
-  const [row] = await run<Omit<SqlAccess, 'role'>>(
-    db,
-    'read-sql-access',
-    `select (select ${iso('created_at')} from company_roles where role_name = $1 and company_id = $2) as "grantedAt",
-       (select count(*) from pg_stat_activity where usename = $1)::int as sessions`,
-    [role, companyId],
-  )
+  const [row] = await sql<Omit<SqlAccess, 'role'>>(db, 'read-sql-access')`
+    select (select ${iso('created_at')} from company_roles where role_name = ${role} and company_id = ${companyId}) as "grantedAt",
+       (select count(*) from pg_stat_activity where usename = ${role})::int as sessions`
   return { role, ...row! }
 }
 
 /** What keeps the owner of the database from making such a role; null: nothing. */
 export async function whyNoRoles(db: Queryable): Promise<'NO_CREATEROLE' | 'ANYBODY_CREATES' | null> {
-  const [row] = await run<{ mayCreateRoles: boolean; anybodyCreates: boolean }>(
-    db,
-    'may-create-roles',
-    `select (select rolsuper or rolcreaterole from pg_roles where rolname = current_user) as "mayCreateRoles",
+  const [row] = await sql<{ mayCreateRoles: boolean; anybodyCreates: boolean }>(db, 'may-create-roles')`
+    select (select rolsuper or rolcreaterole from pg_roles where rolname = current_user) as "mayCreateRoles",
        exists (select from pg_namespace n, aclexplode(n.nspacl) a
-         where n.nspname = 'public' and a.grantee = 0 and a.privilege_type = 'CREATE') as "anybodyCreates"`,
-    [],
-  )
+         where n.nspname = 'public' and a.grantee = 0 and a.privilege_type = 'CREATE') as "anybodyCreates"`
   if (row!.anybodyCreates) return 'ANYBODY_CREATES'
   return row!.mayCreateRoles ? null : 'NO_CREATEROLE'
 }

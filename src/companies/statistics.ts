@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { iso, type Queryable, run } from '../platform/postgres/query.ts'
+import { fragment, iso, type Queryable, sql } from '../platform/postgres/query.ts'
 
 /** Sums over the hours of a range: what the e-mails that were accepted in it came to, each counted once. */
 export type Outcomes = {
@@ -80,12 +80,8 @@ const MAX_CALLS = 100
 /** Counts the events of the log, up to a minute ago. Any process may call it; one at a time does the work. */
 export async function rollUpStatistics(db: Queryable): Promise<void> {
   for (let calls = 0; calls < MAX_CALLS; calls++) {
-    const [row] = await run<{ counted: boolean }>(
-      db,
-      'roll-up-statistics',
-      'select roll_up_statistics() as counted',
-      [],
-    )
+    const [row] = await sql<{ counted: boolean }>(db, 'roll-up-statistics')`
+      select roll_up_statistics() as counted`
     if (!row!.counted) return
   }
 }
@@ -97,11 +93,9 @@ type StatsRow = Outcomes & Pick<Stats, 'since' | 'until' | 'countedUntil'>
 
 /** Over the whole hours from that of `since` to that before `until`. */
 export async function readStats(db: Queryable, { since, until, companyId }: StatsRange): Promise<Stats> {
-  const [row] = await run<StatsRow>(
-    db,
-    'read-stats',
-    `with range as materialized (
-       select date_trunc('hour', coalesce($1::timestamptz, now() - interval '7 days')) as low, coalesce($2::timestamptz, now()) as high
+  const [row] = await sql<StatsRow>(db, 'read-stats')`
+    with range as materialized (
+       select date_trunc('hour', coalesce(${since}::timestamptz, now() - interval '7 days')) as low, coalesce(${until}::timestamptz, now()) as high
      )
      select ${iso('low')} as since, ${iso('high')} as until,
        (select ${iso('counted_until')} from statistics_cursor) as "countedUntil", sums.*
@@ -109,20 +103,16 @@ export async function readStats(db: Queryable, { since, until, companyId }: Stat
        select coalesce(sum(accepted), 0)::float8 as accepted, coalesce(sum(finally_delivered), 0)::float8 as delivered,
          coalesce(sum(finally_failed), 0)::float8 as failed, coalesce(sum(recovered), 0)::float8 as recovered,
          coalesce(sum(not_recovered), 0)::float8 as "notRecovered", coalesce(sum(delivery_seconds), 0) as "deliverySeconds"
-       from statistics where template_type = '' and step = 'hour' and at >= low and at < high and ($3::uuid is null or company_id = $3)) sums`,
-    [since, until, companyId],
-  )
+       from statistics where template_type = '' and step = 'hour' and at >= low and at < high and (${companyId}::uuid is null or company_id = ${companyId}::uuid)) sums`
   const { since: low, until: high, countedUntil, deliverySeconds, ...emails } = row!
   return { since: low, until: high, countedUntil, companyId, emails, kpis: kpisOf({ ...emails, deliverySeconds }) }
 }
 
 /** What one process has counted since its last call, in a fixed order. Labels: a company's id and whether it was suppressed. */
 export async function addSendRequests(db: Queryable, counts: [label: string, requests: number][]): Promise<void> {
-  await run(
-    db,
-    'add-send-requests',
-    `with counted as materialized (
-       select value ->> 0 as label, (value ->> 1)::bigint as requests from json_array_elements($1::json)
+  await sql(db, 'add-send-requests')`
+    with counted as materialized (
+       select value ->> 0 as label, (value ->> 1)::bigint as requests from json_array_elements(${JSON.stringify(counts)}::json)
      ), hourly as (
        insert into statistics as s (company_id, step, at, requests, suppressed)
        select split_part(label, ' ', 1)::uuid, 'hour', date_trunc('hour', now()), sum(requests),
@@ -133,20 +123,14 @@ export async function addSendRequests(db: Queryable, counts: [label: string, req
      )
      insert into counters as c (name, label, value)
      select 'email_send_requests', label, requests from counted order by label
-     on conflict (name, label) do update set value = c.value + excluded.value`,
-    [JSON.stringify(counts)],
-  )
+     on conflict (name, label) do update set value = c.value + excluded.value`
 }
 
 /** The last day, to the hour. */
 export async function countLastDay(db: Queryable): Promise<{ requests: number; blocked: number }> {
-  const [row] = await run<{ requests: number; blocked: number }>(
-    db,
-    'count-requests-of-last-day',
-    `select coalesce(sum(requests), 0)::float8 as requests, coalesce(sum(suppressed), 0)::float8 as blocked
-     from statistics where template_type = '' and step = 'hour' and at > now() - interval '24 hours'`,
-    [],
-  )
+  const [row] = await sql<{ requests: number; blocked: number }>(db, 'count-requests-of-last-day')`
+    select coalesce(sum(requests), 0)::float8 as requests, coalesce(sum(suppressed), 0)::float8 as blocked
+     from statistics where template_type = '' and step = 'hour' and at > now() - interval '24 hours'`
   return row!
 }
 
@@ -174,24 +158,16 @@ export async function readActivity(
   { step, count }: { step: ActivityStep; count: number },
 ): Promise<ActivityRow[]> {
   const sums = ACTIVITY.map(name => `coalesce(sum(s.${name}), 0)::float8 as ${name}`).join(', ')
-  return run<ActivityRow>(
-    db,
-    `read-activity-${step}`,
-    `select ${iso('begin')} as at, ${sums}
-     from generate_series(date_trunc('${step}', now(), 'UTC') - ($2 - 1) * interval '1 ${step}', now(), interval '1 ${step}') as begin
-     left join statistics s on s.company_id = $1 and s.template_type = '' and s.step = 'hour' and s.at >= begin and s.at < begin + interval '1 ${step}'
-     group by begin order by begin`,
-    [companyId, count],
-  )
+  return sql<ActivityRow>(db, `read-activity-${step}`)`
+    select ${iso('begin')} as at, ${fragment`${sums}`}
+     from generate_series(date_trunc('${fragment`${step}`}', now(), 'UTC') - (${count} - 1) * interval '1 ${fragment`${step}`}', now(), interval '1 ${fragment`${step}`}') as begin
+     left join statistics s on s.company_id = ${companyId} and s.template_type = '' and s.step = 'hour' and s.at >= begin and s.at < begin + interval '1 ${fragment`${step}`}'
+     group by begin order by begin`
 }
 
 export async function readCountedUntil(db: Queryable): Promise<string> {
-  const [row] = await run<{ at: string }>(
-    db,
-    'read-counted-until',
-    `select ${iso('counted_until')} as at from statistics_cursor`,
-    [],
-  )
+  const [row] = await sql<{ at: string }>(db, 'read-counted-until')`
+    select ${iso('counted_until')} as at from statistics_cursor`
   return row!.at
 }
 
@@ -200,22 +176,18 @@ const MAX_UNCOUNTED_EVENTS = 5_000
 
 /** E-mails accepted in the last 24 hours and the part of an hour before, of companies that had any; those of the last minute, too. */
 export async function listVolumes(db: Queryable): Promise<Map<string, number>> {
-  const rows = await run<{ companyId: string; accepted: number }>(
-    db,
-    'list-company-volumes',
-    `with uncounted as materialized (
+  const rows = await sql<{ companyId: string; accepted: number }>(db, 'list-company-volumes')`
+    with uncounted as materialized (
        select e.company_id, e.outbox_id from email_events e
-       where e.created_at >= (select counted_until from statistics_cursor) and e.type = 'QUEUED' limit $1 + 1
+       where e.created_at >= (select counted_until from statistics_cursor) and e.type = 'QUEUED' limit ${MAX_UNCOUNTED_EVENTS} + 1
      )
-     select company_id as "companyId", sum(accepted)::float8 as accepted from (
+     select company_id, sum(accepted)::float8 as accepted from (
        select company_id, accepted from statistics
        where template_type = '' and step = 'hour' and at >= date_trunc('hour', now() - interval '24 hours')
        union all
-       select company_id, count(*) from uncounted u where (select count(*) from uncounted) <= $1
+       select company_id, count(*) from uncounted u where (select count(*) from uncounted) <= ${MAX_UNCOUNTED_EVENTS}
          and (select not o.test from email_outbox o where o.outbox_id = u.outbox_id) group by company_id
-     ) s group by company_id`,
-    [MAX_UNCOUNTED_EVENTS],
-  )
+     ) s group by company_id`
   return new Map(rows.map(({ companyId, accepted }) => [companyId, accepted]))
 }
 
@@ -227,26 +199,18 @@ export async function readSeries(
   range: OverviewRange,
   companyId: string | null,
 ): Promise<CountedSeries> {
-  const [clock] = await run<{ nowMs: number; countedUntil: string }>(
-    db,
-    'read-clock-and-counted-until',
-    `select (extract(epoch from now()) * 1000)::float8 as "nowMs", ${iso('counted_until')} as "countedUntil" from statistics_cursor`,
-    [],
-  )
+  const [clock] = await sql<{ nowMs: number; countedUntil: string }>(db, 'read-clock-and-counted-until')`
+    select (extract(epoch from now()) * 1000)::float8 as "nowMs", ${iso('counted_until')} as "countedUntil" from statistics_cursor`
   const { nowMs, countedUntil } = clock!
   const { step } = OVERVIEW_RANGES[range]
   const begin = new Date(rangeBegin(range, nowMs)).toISOString()
   const [rows, uncounted] = await Promise.all([
-    run<CountedBucket>(
-      db,
-      'read-series',
-      `select (extract(epoch from at) * 1000)::float8 as "atMs", sum(accepted)::float8 as accepted, sum(sent)::float8 as sent,
+    sql<CountedBucket>(db, 'read-series')`
+      select (extract(epoch from at) * 1000)::float8 as "atMs", sum(accepted)::float8 as accepted, sum(sent)::float8 as sent,
          sum(delivered)::float8 as delivered, sum(bounced)::float8 as bounced, sum(complained)::float8 as complained,
          sum(failed + rejected + expired)::float8 as failed
-       from statistics where template_type = '' and step = $1 and at >= $2::timestamptz and ($3::uuid is null or company_id = $3)
+       from statistics where template_type = '' and step = ${step} and at >= ${begin}::timestamptz and (${companyId}::uuid is null or company_id = ${companyId}::uuid)
        group by at`,
-      [step, begin, companyId],
-    ),
     readUncounted(db, countedUntil, companyId),
   ])
   if (!uncounted) return { nowMs, countedUntil, rows }
@@ -255,14 +219,12 @@ export async function readSeries(
 
 /** By the minute. null: there are too many. */
 async function readUncounted(db: Queryable, since: string, companyId: string | null): Promise<CountedBucket[] | null> {
-  const rows = await run<CountedBucket & { read: number }>(
-    db,
-    'read-uncounted-events',
-    `with uncounted as materialized (
-       select e.outbox_id, e.company_id, e.type, e.created_at from email_events e where e.created_at >= $1::timestamptz
-         and e.type in ('QUEUED', 'SENT', 'DELIVERED', 'BOUNCE', 'COMPLAINT', 'REJECTED', 'FAILED', 'EXPIRED') limit $3 + 1
+  const rows = await sql<CountedBucket & { read: number }>(db, 'read-uncounted-events')`
+    with uncounted as materialized (
+       select e.outbox_id, e.company_id, e.type, e.created_at from email_events e where e.created_at >= ${since}::timestamptz
+         and e.type in ('QUEUED', 'SENT', 'DELIVERED', 'BOUNCE', 'COMPLAINT', 'REJECTED', 'FAILED', 'EXPIRED') limit ${MAX_UNCOUNTED_EVENTS} + 1
      ), live as (
-       select e.* from uncounted e where ($2::uuid is null or e.company_id = $2)
+       select e.* from uncounted e where (${companyId}::uuid is null or e.company_id = ${companyId}::uuid)
          and (select not o.test from email_outbox o where o.outbox_id = e.outbox_id)
      )
      select (extract(epoch from date_trunc('minute', created_at)) * 1000)::float8 as "atMs",
@@ -270,42 +232,32 @@ async function readUncounted(db: Queryable, since: string, companyId: string | n
        (count(*) filter (where type = 'DELIVERED'))::float8 as delivered, (count(*) filter (where type = 'BOUNCE'))::float8 as bounced,
        (count(*) filter (where type = 'COMPLAINT'))::float8 as complained,
        (count(*) filter (where type in ('REJECTED', 'FAILED', 'EXPIRED')))::float8 as failed, (select count(*) from uncounted)::float8 as read
-     from live group by 1`,
-    [since, companyId, MAX_UNCOUNTED_EVENTS],
-  )
+     from live group by 1`
   return (rows[0]?.read ?? 0) > MAX_UNCOUNTED_EVENTS ? null : rows.map(({ read: _, ...row }) => row)
 }
 
 export type TemplateFigures = { type: string; accepted: number; sent: number; failed: number; retries: number }
 
 /** E-mails of a template that ended badly. */
-export const TEMPLATE_FAILED = 'dead_letters + expired'
+export const TEMPLATE_FAILED = fragment`dead_letters + expired`
 
 /** To the hour, and up to a minute ago. */
 export async function templateStatistics(db: Queryable, companyId: string, since: string): Promise<TemplateFigures[]> {
-  return run<TemplateFigures>(
-    db,
-    'template-statistics',
-    `select template_type as type, sum(accepted)::float8 as accepted, sum(sent)::float8 as sent, sum(${TEMPLATE_FAILED})::float8 as failed,
+  return sql<TemplateFigures>(db, 'template-statistics')`
+    select template_type as type, sum(accepted)::float8 as accepted, sum(sent)::float8 as sent, sum(${TEMPLATE_FAILED})::float8 as failed,
        sum(retries)::float8 as retries
-     from statistics where company_id = $1 and template_type <> '' and step = 'hour' and at >= date_trunc('hour', $2::timestamptz)
-     group by template_type order by template_type`,
-    [companyId, since],
-  )
+     from statistics where company_id = ${companyId} and template_type <> '' and step = 'hour' and at >= date_trunc('hour', ${since}::timestamptz)
+     group by template_type order by template_type`
 }
 
 export type RecentTemplate = { companyId: string; template: string; sent: number; failed: number }
 
 /** Templates that failed in this hour or the one before, those that failed most first. */
 export async function listFailingTemplates(db: Queryable, most: number): Promise<RecentTemplate[]> {
-  return run<RecentTemplate>(
-    db,
-    'list-failing-templates',
-    `select company_id as "companyId", template_type as template, sum(sent)::float8 as sent, sum(${TEMPLATE_FAILED})::float8 as failed
+  return sql<RecentTemplate>(db, 'list-failing-templates')`
+    select company_id, template_type as template, sum(sent)::float8 as sent, sum(${TEMPLATE_FAILED})::float8 as failed
      from statistics where template_type <> '' and step = 'hour' and at >= date_trunc('hour', now() - interval '1 hour')
-     group by 1, 2 having sum(${TEMPLATE_FAILED}) > 0 order by 4 desc, 1, 2 limit $1`,
-    [most],
-  )
+     group by 1, 2 having sum(${TEMPLATE_FAILED}) > 0 order by 4 desc, 1, 2 limit ${most}`
 }
 
 /** `step`: of the statistics; minutes are kept for two hours. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { DUE_SINCE } from '../outbox/claim.ts'
-import { type Queryable, run } from '../platform/postgres/query.ts'
+import { literal, type Queryable, sql } from '../platform/postgres/query.ts'
 
 /** Up to this many ready e-mails of a company are counted. */
 const MAX_COUNTED = 1_000
@@ -12,21 +12,17 @@ export type CompanyQueue = { companyId: string; ready: number; oldestWaitingSeco
  * probes per company instead of reading its whole backlog.
  */
 export async function listQueues(db: Queryable): Promise<CompanyQueue[]> {
-  return run<CompanyQueue>(
-    db,
-    'list-company-queues',
-    `select c.company_id as "companyId", r.ready, extract(epoch from now() - w.due_at)::float8 as "oldestWaitingSeconds"
+  return sql<CompanyQueue>(db, 'list-company-queues')`
+    select c.company_id, r.ready, extract(epoch from now() - w.due_at)::float8 as "oldestWaitingSeconds"
      from companies c
      cross join lateral (select count(*)::int as ready from (
-       select from email_ready e where e.company_id = c.company_id limit ${MAX_COUNTED}) e) r
+       select from email_ready e where e.company_id = c.company_id limit ${literal(MAX_COUNTED)}) e) r
      left join lateral (
        select min(${DUE_SINCE}) as due_at from generate_series(1, 10) as p(priority)
        cross join lateral (select e.outbox_id from email_ready e
          where e.company_id = c.company_id and e.priority = p.priority order by e.outbox_id limit 1) head
        join email_outbox o on o.outbox_id = head.outbox_id) w on true
-     where r.ready > 0`,
-    [],
-  )
+     where r.ready > 0`
 }
 
 /** Attempts that are read at most, so that the query stays cheap on a gateway that sends thousands a second. */
@@ -36,25 +32,17 @@ export type Served = { companyId: string; attempts: number }
 
 /** How many attempts each company got in the last seconds. Beyond MAX_ATTEMPTS it is a sample from the beginning of that time. */
 export async function listServed(db: Queryable, seconds: number): Promise<Served[]> {
-  return run<Served>(
-    db,
-    'list-companies-served',
-    `select company_id as "companyId", count(*)::int as attempts from (
+  return sql<Served>(db, 'list-companies-served')`
+    select company_id, count(*)::int as attempts from (
        select company_id from email_events
-       where created_at > now() - $1 * interval '1 second' and type = 'SENT_ATTEMPT' limit ${MAX_ATTEMPTS}) e
-     group by company_id`,
-    [seconds],
-  )
+       where created_at > now() - ${seconds} * interval '1 second' and type = 'SENT_ATTEMPT' limit ${literal(MAX_ATTEMPTS)}) e
+     group by company_id`
 }
 
 /** The company that was served last. null: none was, or it is gone. */
 export async function readLastServed(db: Queryable): Promise<string | null> {
-  const [row] = await run<{ companyId: string }>(
-    db,
-    'read-last-served',
-    `select c.company_id as "companyId" from fair_cursor f join companies c using (company_id)`,
-    [],
-  )
+  const [row] = await sql<{ companyId: string }>(db, 'read-last-served')`
+    select c.company_id from fair_cursor f join companies c using (company_id)`
   return row?.companyId ?? null
 }
 

@@ -185,3 +185,203 @@ export function limitOf(values: Input['values'], max: number): number | undefine
     throw new UsageError(`--limit must be a whole number from 1 to ${max}`)
   return limit
 }
+
+/** An option with a type: the help's part of it, and how its value is read. `read` throws a UsageError, before anything is opened. */
+export type TypedOption<T> = OptionSpec & {
+  everywhere?: true
+  read: (given: string | string[] | boolean | undefined, flag: string) => T
+}
+
+/** `option.text('FILE', 'where to write')`: each kind of option that a command may declare. */
+export const option = {
+  flag: (help: string): TypedOption<boolean> => ({ type: 'boolean', help, read: given => given === true }),
+
+  text: (value: string, help: string): TypedOption<string | undefined> => option.parsed(value, help, given => given),
+
+  /** `parse` throws a UsageError. */
+  parsed: <T>(value: string, help: string, parse: (given: string, flag: string) => T): TypedOption<T | undefined> => ({
+    type: 'string',
+    value,
+    help,
+    read: (given, flag) => (typeof given === 'string' ? parse(given, flag) : undefined),
+  }),
+
+  /** In upper or lower case. */
+  oneOf: <T extends string>(values: readonly T[], help: string): TypedOption<T | undefined> =>
+    option.parsed(values.join('|'), help, (given, flag) => {
+      const found = values.find(value => value.toUpperCase() === given.toUpperCase())
+      if (found === undefined) throw new UsageError(`${flag} must be ${values.join(', ')}`)
+      return found
+    }),
+
+  /** `meaning` of the smallest number, as in `from 0 (for ever) to 365`. */
+  wholeNumber: (value: string, help: string, range: { from: number; to: number; meaning?: string }) =>
+    option.parsed(value, help, (given, flag) => {
+      const number = Number(given)
+      if (given.trim() !== '' && Number.isInteger(number) && number >= range.from && number <= range.to) return number
+      const from = range.meaning ? `${range.from} (${range.meaning})` : range.from
+      throw new UsageError(`${flag} must be a whole number from ${from} to ${range.to}`)
+    }),
+
+  /** Given several times. */
+  many: (value: string, help: string): TypedOption<string[]> => ({
+    type: 'string',
+    value,
+    multiple: true,
+    help,
+    read: given => (Array.isArray(given) ? given : []),
+  }),
+
+  /** The help of every action lists it, also of one that refuses it. */
+  everywhere: <T>(taken: TypedOption<T>): TypedOption<T> => ({ ...taken, everywhere: true }),
+
+  /** The actions that take it need it. */
+  required: <T>(optional: TypedOption<T>): TypedOption<Exclude<T, undefined>> => ({
+    ...optional,
+    read: (given, flag) => {
+      if (given === undefined || given === '')
+        throw new UsageError(`${flag}${optional.type === 'string' ? ` ${optional.value}` : ''} is missing`)
+      return optional.read(given, flag) as Exclude<T, undefined>
+    },
+  }),
+}
+
+/** A word after the action: `ID`, `[FILE]` (may be absent), `ID…` (one or more), or one that is parsed. */
+export type WordSpec = string | TypedWord<unknown>
+export type TypedWord<T> = { name: string; parse: (given: string) => T }
+export const word = <T>(name: string, parse: (given: string) => T): TypedWord<T> => ({ name, parse })
+
+type WordValue<W> = W extends TypedWord<infer T> ? T : W extends `[${string}]` ? string | undefined : string
+type WordValues<W extends readonly WordSpec[]> = W extends readonly [`${string}…`]
+  ? [string, ...string[]]
+  : { -readonly [K in keyof W]: WordValue<W[K]> }
+
+type TypedOptions = Record<string, TypedOption<unknown>>
+type OptionValues<O extends TypedOptions, N extends keyof O> = {
+  [K in N]: O[K] extends TypedOption<infer T> ? T : never
+}
+
+type Opens = 'reading' | 'writing' | 'nothing'
+type OpenedFor<S extends Opens> = S extends 'reading' ? Reading : S extends 'writing' ? Opened : undefined
+
+type ActionSpec<O extends TypedOptions, W extends readonly WordSpec[], N extends keyof O, S extends Opens> = {
+  words?: W
+  /** The options in the usage line. */
+  form?: string
+  what: string
+  options?: readonly N[]
+  /** reading: without the secrets of the database; writing: it is refused without them. */
+  opens: S
+  /** Of several options together; before anything is opened. */
+  check?: (input: ActionInput<O, W, N>) => void
+}
+
+export type ActionInput<O extends TypedOptions, W extends readonly WordSpec[], N extends keyof O> = {
+  words: WordValues<W>
+  options: OptionValues<O, N>
+  json: boolean
+} & Pick<Input, 'envFile' | 'answerNow'>
+
+type AnyAction = {
+  words: readonly WordSpec[]
+  form: string
+  what: string
+  options: readonly string[]
+  run: (input: Input, words: string[]) => Promise<Answer | null>
+}
+
+/**
+ * A command whose usage lines, numbers of words and checks follow from what its actions declare. `actions` gets a function that makes
+ * one: `action({ words, options, what, opens }, run)`. Without a name for it, the command has this one only.
+ */
+export function command<O extends TypedOptions>(
+  { name, options, ...rest }: { name: string; options: O } & Pick<Command, 'notes' | 'aliases'>,
+  actions: (action: ActionMaker<O>) => AnyAction | Record<string, AnyAction>,
+): Command {
+  const made = actions(actionMaker(options))
+  if (isAction(made))
+    return {
+      ...rest,
+      options,
+      usage: [[formOf(name, made), made.what]],
+      words: mostWords(made),
+      run: async input => made.run(input, input.words),
+    }
+  return {
+    ...rest,
+    options: withActions(options, made),
+    usage: Object.entries(made).map(([action, spec]) => [formOf(`${name} ${action}`, spec), spec.what]),
+    words: Object.fromEntries(Object.entries(made).map(([action, spec]) => [action, mostWords(spec)])),
+    run: async input => {
+      const [given, ...words] = input.words
+      return actionOf(made, given, name).run(input, words)
+    },
+  }
+}
+
+/** Which actions take each option, for the help. */
+function withActions(options: TypedOptions, made: Record<string, AnyAction>): Options {
+  const takers = (option: string) => Object.keys(made).filter(action => made[action]!.options.includes(option))
+  return Object.fromEntries(
+    Object.entries(options).map(([name, spec]) => [name, spec.everywhere ? spec : { ...spec, actions: takers(name) }]),
+  )
+}
+
+type ActionMaker<O extends TypedOptions> = <
+  const W extends readonly WordSpec[] = [],
+  const N extends keyof O = never,
+  const S extends Opens = Opens,
+>(
+  spec: ActionSpec<O, W, N, S>,
+  run: (input: ActionInput<O, W, N>, opened: OpenedFor<S>) => Promise<Answer | null>,
+) => AnyAction
+
+const isAction = (made: AnyAction | Record<string, AnyAction>): made is AnyAction => typeof made.run === 'function'
+
+const actionMaker =
+  <O extends TypedOptions>(all: O): ActionMaker<O> =>
+  (spec, run) => {
+    const { words = [], form = '', what, options = [], opens, check } = spec
+    const names = options as readonly string[]
+    return {
+      words,
+      form,
+      what,
+      options: names,
+      async run({ values, envFile, answerNow }, given) {
+        const unused = Object.keys(values).find(name => name !== 'json' && !names.includes(name))
+        if (unused) throw new UsageError(`--${unused} cannot be used here`)
+        const input = {
+          words: readWords(words, given),
+          options: Object.fromEntries(names.map(name => [name, all[name]!.read(values[name], `--${name}`)])),
+          json: values.json === true,
+          envFile,
+          answerNow,
+        } as Parameters<typeof run>[0]
+        check?.(input)
+        return use(opens, opened => run(input, opened as Parameters<typeof run>[1]))
+      },
+    }
+  }
+
+function use<T>(opens: Opens, run: (opened: Opened | Reading | undefined) => Promise<T>): Promise<T> {
+  if (opens === 'nothing') return run(undefined)
+  return opens === 'reading' ? withStorageToRead(run) : withStorage(run)
+}
+
+const nameOf = (spec: WordSpec) => (typeof spec === 'string' ? spec : spec.name)
+
+function readWords(specs: readonly WordSpec[], given: string[]): unknown[] {
+  const read = specs.map((spec, index) => {
+    if (/^\[.*\]$/.test(nameOf(spec))) return given[index]
+    const text = required(given[index], nameOf(spec).replace(/…$/, ''))
+    return typeof spec === 'string' ? text : spec.parse(text)
+  })
+  return [...read, ...given.slice(specs.length)]
+}
+
+const mostWords = ({ words }: AnyAction) =>
+  words.some(spec => nameOf(spec).endsWith('…')) ? Number.POSITIVE_INFINITY : words.length
+
+const formOf = (called: string, { words, form }: AnyAction) =>
+  [called, ...words.map(nameOf), form].filter(part => part !== '').join(' ')

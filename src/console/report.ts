@@ -26,6 +26,10 @@ async function failureOf(error: unknown): Promise<{ code: string; message: strin
   if (error instanceof CommandFailed) return { code: error.code, message: error.message, exitCode: 1 }
   // Loaded here: wrong arguments need no database.
   const { isBadSetting, privilegeSentence, sentenceFor } = await import('./errors.ts')
+  const { Problem, problemBody } = await import('../web/problem.ts')
+  // Of a route that the command called.
+  if (error instanceof Problem)
+    return { code: error.code, message: sentence(problemBody(error, '').message), exitCode: 1 }
   if (isBadSetting(error)) return { code: 'BAD_SETTING', message: error.message, exitCode: 1 }
   const lacking = privilegeSentence(error)
   if (lacking !== null) return { code: 'INSUFFICIENT_PRIVILEGE', message: lacking, exitCode: 1 }

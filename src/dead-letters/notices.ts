@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
-import { inTransaction, type Queryable, run } from '../platform/postgres/query.ts'
+import { inTransaction, literal, type Queryable, sql } from '../platform/postgres/query.ts'
 import { putCompanyNotice } from '../webhooks/enqueue.ts'
 
 /** A company with more dead letters in an hour is told, once an hour. */
@@ -33,15 +33,13 @@ const MOST_CODES = 5
  * from here on, so that of several processes one tells them.
  */
 export async function takeCompaniesToTell(tx: Queryable, threshold: number): Promise<ManyDeadLetters[]> {
-  return run<ManyDeadLetters>(
-    tx,
-    'take-companies-to-tell',
-    `with codes as materialized (
+  return sql<ManyDeadLetters>(tx, 'take-companies-to-tell')`
+    with codes as materialized (
        select d.company_id, coalesce(d.last_failure_code, 'OTHER') as code, count(*) as entries
        from dead_letters d join email_outbox o on o.outbox_id = d.outbox_id and not o.test
        where d.moved_at > now() - interval '1 hour' group by 1, 2
      ), many as materialized (
-       select company_id, sum(entries) as entries from codes group by 1 having sum(entries) > $1
+       select company_id, sum(entries) as entries from codes group by 1 having sum(entries) > ${threshold}
      ), told as (
        insert into dead_letter_notices as n (company_id) select company_id from many order by company_id
        on conflict (company_id) do update set told_at = now() where n.told_at <= now() - interval '1 hour'
@@ -49,8 +47,6 @@ export async function takeCompaniesToTell(tx: Queryable, threshold: number): Pro
      )
      select company_id as "companyId", entries::float8 as "deadLetters",
        (select json_agg(json_build_object('code', c.code, 'deadLetters', c.entries) order by c.entries desc, c.code)
-        from (select * from codes c where c.company_id = many.company_id order by entries desc, code limit ${MOST_CODES}) c) as codes
-     from many join told using (company_id) order by company_id`,
-    [threshold],
-  )
+        from (select * from codes c where c.company_id = many.company_id order by entries desc, code limit ${literal(MOST_CODES)}) c) as codes
+     from many join told using (company_id) order by company_id`
 }

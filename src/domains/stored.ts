@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { type Author, writeAudit } from '../audit/audit.ts'
 import { lockCompanies } from '../companies/companies.ts'
 import type { Database } from '../platform/postgres/pool.ts'
-import { inTransaction, type Queryable, run } from '../platform/postgres/query.ts'
+import { fragment, inTransaction, type Queryable, run, sql } from '../platform/postgres/query.ts'
 
 export type DomainRow = {
   domainId: string
@@ -18,40 +18,28 @@ export type DomainRow = {
   createdAt: Date
 }
 
-const COLUMNS = `d.domain_id as "domainId", d.company_id as "companyId", c.name as "companyName", d.domain,
-  d.ownership_token as "ownershipToken", d.created_at_providers as "createdAtProviders", d.verified_at as "verifiedAt",
-  d.domain = any(c.from_domains) as allowed, d.created_at as "createdAt"`
-const FROM = 'domains d join companies c using (company_id)'
+const COLUMNS = fragment`d.domain_id, d.company_id, c.name as "companyName", d.domain,
+  d.ownership_token, d.created_at_providers, d.verified_at,
+  d.domain = any(c.from_domains) as allowed, d.created_at`
+const FROM = fragment`domains d join companies c using (company_id)`
 
 /** Newest first. `companyId` null: of all companies. */
 export async function listDomains(db: Queryable, companyId: string | null): Promise<DomainRow[]> {
-  return run<DomainRow>(
-    db,
-    'list-domains',
-    `select ${COLUMNS} from ${FROM} where $1::uuid is null or company_id = $1 order by d.created_at desc, d.domain_id`,
-    [companyId],
-  )
+  return sql<DomainRow>(db, 'list-domains')`
+    select ${COLUMNS} from ${FROM} where ${companyId}::uuid is null or company_id = ${companyId}::uuid order by d.created_at desc, d.domain_id`
 }
 
 /** By its id or its name. */
 export async function findDomain(db: Queryable, companyId: string, idOrName: string): Promise<DomainRow | null> {
-  const [row] = await run<DomainRow>(
-    db,
-    'find-domain',
-    `select ${COLUMNS} from ${FROM} where company_id = $1 and (d.domain_id::text = $2 or d.domain = $2)`,
-    [companyId, idOrName],
-  )
+  const [row] = await sql<DomainRow>(db, 'find-domain')`
+    select ${COLUMNS} from ${FROM} where company_id = ${companyId} and (d.domain_id::text = ${idOrName} or d.domain = ${idOrName})`
   return row ?? null
 }
 
 /** Another company that may send from the domain. */
 export async function findOtherOwner(db: Queryable, domain: string, companyId: string): Promise<string | null> {
-  const [row] = await run<{ name: string }>(
-    db,
-    'find-other-owner',
-    `select name from companies where company_id <> $2 and $1 = any(from_domains) order by name limit 1`,
-    [domain, companyId],
-  )
+  const [row] = await sql<{ name: string }>(db, 'find-other-owner')`
+    select name from companies where company_id <> ${companyId} and ${domain} = any(from_domains) order by name limit 1`
   return row?.name ?? null
 }
 
@@ -69,14 +57,10 @@ export async function addDomainRow(
     const before = await findDomain(tx, companyId, domain)
     if (before && (ownershipToken !== null || isVouched(before))) return before
     if (!before && (await listDomains(tx, companyId)).length >= limit) return null
-    await run(
-      tx,
-      'add-domain',
-      `insert into domains (domain_id, company_id, domain, ownership_token) values ($1, $2, $3, $4)
+    await sql(tx, 'add-domain')`
+      insert into domains (domain_id, company_id, domain, ownership_token) values (${clock.newId()}, ${companyId}, ${domain}, ${ownershipToken})
        on conflict (company_id, domain) do update set ownership_token = excluded.ownership_token,
-         verified_at = case when $5 then domains.verified_at end`,
-      [clock.newId(), companyId, domain, ownershipToken, before?.allowed ?? false],
-    )
+         verified_at = case when ${before?.allowed ?? false} then domains.verified_at end`
     const row = (await findDomain(tx, companyId, domain))!
     await audit(tx, row, 'DOMAIN_ADDED', author, { after: { domain, provesOwnership: ownershipToken !== null } })
     return row
@@ -88,13 +72,9 @@ const isVouched = ({ ownershipToken, verifiedAt, allowed }: DomainRow) =>
   ownershipToken === null && (verifiedAt === null || allowed)
 
 export async function recordCreatedAt(db: Queryable, domainId: string, provider: string): Promise<void> {
-  await run(
-    db,
-    'record-domain-created-at',
-    `update domains set created_at_providers = array_append(created_at_providers, $2)
-     where domain_id = $1 and not $2 = any(created_at_providers)`,
-    [domainId, provider],
-  )
+  await sql(db, 'record-domain-created-at')`
+    update domains set created_at_providers = array_append(created_at_providers, ${provider})
+     where domain_id = ${domainId} and not ${provider} = any(created_at_providers)`
 }
 
 export type Allowed = { kind: 'allowed' } | { kind: 'taken'; by: string } | { kind: 'gone' }
@@ -117,13 +97,9 @@ export async function allowDomain(pool: Database['pool'], row: DomainRow, author
        where domain = $2 and (domain_id = $1 or verified_at is not null)`,
       [row.domainId, row.domain],
     )
-    await run(
-      tx,
-      'allow-domain',
-      `update companies set from_domains = array_append(from_domains, $2), updated_at = now()
-       where company_id = $1 and not $2 = any(from_domains)`,
-      [row.companyId, row.domain],
-    )
+    await sql(tx, 'allow-domain')`
+      update companies set from_domains = array_append(from_domains, ${row.domain}), updated_at = now()
+       where company_id = ${row.companyId} and not ${row.domain} = any(from_domains)`
     await audit(tx, row, 'DOMAIN_VERIFIED', author, { after: { domain: row.domain } })
     return { kind: 'allowed' }
   })
@@ -138,33 +114,25 @@ export async function removeDomainRow(pool: Database['pool'], row: DomainRow, au
     await lockCompanies(tx, row.companyId)
     // What an administrator has allowed does not end with a row that was never verified.
     if (row.verifiedAt !== null && !(await disallow(tx, row))) return { kind: 'default-sender' }
-    await run(tx, 'remove-domain', `delete from domains where domain_id = $1`, [row.domainId])
+    await sql(tx, 'remove-domain')`delete from domains where domain_id = ${row.domainId}`
     await audit(tx, row, 'DOMAIN_REMOVED', author, { before: { domain: row.domain } })
-    const others = await run(
-      tx,
-      'find-domain-users',
-      `select 1 as one from domains where domain = $1 union all select 1 from companies where $1 = any(from_domains) limit 1`,
-      [row.domain],
-    )
+    const others = await sql(tx, 'find-domain-users')`
+      select 1 as one from domains where domain = ${row.domain} union all select 1 from companies where ${row.domain} = any(from_domains) limit 1`
     return { kind: 'removed', shared: others.length > 0 }
   })
 }
 
 /** false: the company's default sender is of this domain. */
 async function disallow(tx: Queryable, { companyId, domain }: DomainRow): Promise<boolean> {
-  const rows = await run(
-    tx,
-    'disallow-domain',
-    `update companies set from_domains = array_remove(from_domains, $2), updated_at = now()
-     where company_id = $1 and (default_from is null or split_part(rtrim(default_from, '>'), '@', -1) <> $2)
-     returning 1 as one`,
-    [companyId, domain],
-  )
+  const rows = await sql(tx, 'disallow-domain')`
+    update companies set from_domains = array_remove(from_domains, ${domain}), updated_at = now()
+     where company_id = ${companyId} and (default_from is null or split_part(rtrim(default_from, '>'), '@', -1) <> ${domain})
+     returning 1 as one`
   return rows.length > 0
 }
 
 const lockDomainName = (tx: Queryable, domain: string) =>
-  run(tx, 'lock-domain-name', `select pg_advisory_xact_lock(hashtext('domains.domain'), hashtext($1))`, [domain])
+  sql(tx, 'lock-domain-name')`select pg_advisory_xact_lock(hashtext('domains.domain'), hashtext(${domain}))`
 
 type Change = { before?: Record<string, unknown>; after?: Record<string, unknown> }
 
@@ -184,27 +152,19 @@ export type PendingRules = { most: number; passSeconds: number; leastSeconds: nu
  */
 export async function takePendingDomains(pool: pg.Pool, rules: PendingRules): Promise<PendingDomain[]> {
   return inTransaction(pool, async tx => {
-    const [lock] = await run<{ taken: boolean }>(
-      tx,
-      'lock-domain-checks',
-      `select pg_try_advisory_xact_lock(hashtext('domains.checked_at')) as taken`,
-      [],
-    )
+    const [lock] = await sql<{ taken: boolean }>(tx, 'lock-domain-checks')`
+      select pg_try_advisory_xact_lock(hashtext('domains.checked_at')) as taken`
     if (!lock!.taken) return []
-    return run<PendingDomain>(
-      tx,
-      'take-pending-domains',
-      `with due as (
+    return sql<PendingDomain>(tx, 'take-pending-domains')`
+      with due as (
          select domain_id from domains, lateral (select coalesce(checked_at, created_at) as looked_at) l
-         where verified_at is null and created_at > now() - make_interval(hours => $4)
-           and looked_at + greatest(make_interval(secs => $3), (looked_at - created_at) / 4) <= now()
-           and not exists (select from domains where checked_at > now() - make_interval(secs => $2))
-         order by looked_at limit $1
+         where verified_at is null and created_at > now() - make_interval(hours => ${rules.giveUpHours})
+           and looked_at + greatest(make_interval(secs => ${rules.leastSeconds}), (looked_at - created_at) / 4) <= now()
+           and not exists (select from domains where checked_at > now() - make_interval(secs => ${rules.passSeconds}))
+         order by looked_at limit ${rules.most}
        )
        update domains d set checked_at = now() from due where d.domain_id = due.domain_id
-       returning d.company_id as "companyId", d.domain_id as "domainId"`,
-      [rules.most, rules.passSeconds, rules.leastSeconds, rules.giveUpHours],
-    )
+       returning d.company_id, d.domain_id`
   })
 }
 
@@ -212,15 +172,11 @@ export type DomainCalls = { calls: number; retryAfterSeconds: number }
 
 /** Counts one more call of this minute, up to one above the limit. The minute begins with its first call. */
 export async function countDomainCall(db: Queryable, companyId: string, limit: number): Promise<DomainCalls> {
-  const [row] = await run<DomainCalls>(
-    db,
-    'count-domain-call',
-    `insert into domain_calls as c (company_id) values ($1)
+  const [row] = await sql<DomainCalls>(db, 'count-domain-call')`
+    insert into domain_calls as c (company_id) values (${companyId})
      on conflict (company_id) do update set
-       calls = case when c.since between now() - interval '1 minute' and now() then least(c.calls + 1, $2 + 1) else 1 end,
+       calls = case when c.since between now() - interval '1 minute' and now() then least(c.calls + 1, ${limit} + 1) else 1 end,
        since = case when c.since between now() - interval '1 minute' and now() then c.since else now() end
-     returning calls, ceil(extract(epoch from since + interval '1 minute' - now()))::int as "retryAfterSeconds"`,
-    [companyId, limit],
-  )
+     returning calls, ceil(extract(epoch from since + interval '1 minute' - now()))::int as "retryAfterSeconds"`
   return row!
 }

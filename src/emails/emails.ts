@@ -1,7 +1,7 @@
 import type { Owner } from '../companies/keys.ts'
 import { HAS_CONTENT } from '../outbox/dead-letters.ts'
 import type { EmailEventView, EmailSummary } from '../outbox/email-view.ts'
-import { iso, type Queryable, run } from '../platform/postgres/query.ts'
+import { fragment, iso, type Queryable, run, runUnprepared, sql } from '../platform/postgres/query.ts'
 import { HEARTBEAT_TIMEOUT } from '../settings/workers.ts'
 import type { EmailLocation } from './explain.ts'
 
@@ -9,18 +9,18 @@ const addressesOf = (kind: string) => `coalesce((select json_agg(coalesce(r.addr
   from email_recipients r where r.outbox_id = o.outbox_id and r.kind = '${kind}' and not r.suppressed), '[]')`
 
 /** Of `email_outbox o`. */
-export const SUMMARY = `
-  o.outbox_id as "outboxId", o.company_id as "companyId", o.request_id as "requestId", o.external_id as "externalId", o.status,
+export const SUMMARY = fragment`
+  o.outbox_id, o.company_id, o.request_id, o.external_id, o.status,
   o.from_address as "from", ${addressesOf('to')} as "to", ${addressesOf('cc')} as cc, ${addressesOf('bcc')} as bcc, o.subject,
-  o.template_type as "templateType", o.tags, o.attempts, o.max_attempts as "maxAttempts", o.provider, o.message_id as "messageId",
+  o.template_type, o.tags, o.attempts, o.max_attempts, o.provider, o.message_id,
   case when o.error_code is null then null else json_build_object(
     'code', o.error_code, 'providerCode', o.provider_code, 'category', o.error_category, 'message', coalesce(o.failure_reason, o.error_code)) end as "lastError",
   ${iso('o.created_at')} as "createdAt", ${iso('o.scheduled_at')} as "scheduledAt", ${iso('o.next_attempt_at')} as "nextAttemptAt",
   ${iso('o.sent_at')} as "sentAt", ${iso('o.delivered_at')} as "deliveredAt", ${iso('o.failed_at')} as "failedAt",
-  ${iso('o.expires_at')} as "expiresAt", o.duration_ms as "durationMs", o.resend_of as "resendOf"`
+  ${iso('o.expires_at')} as "expiresAt", o.duration_ms, o.resend_of`
 
 /** How many recipients of `email_outbox o` bounced or were refused. */
-export const BOUNCED_COUNT = `(select count(*)::int from email_recipients r
+export const BOUNCED_COUNT = fragment`(select count(*)::int from email_recipients r
   where r.outbox_id = o.outbox_id and r.status in ('BOUNCED', 'REJECTED') and not r.suppressed)`
 
 /** owner null: any (the command line). */
@@ -35,12 +35,8 @@ export async function findEmail(db: Queryable, outboxId: string, owner: Owner | 
 }
 
 export async function listEvents(db: Queryable, outboxId: string): Promise<EmailEventView[]> {
-  return run<EmailEventView>(
-    db,
-    'list-events',
-    `select type, ${iso('created_at')} as "createdAt", metadata from email_events where outbox_id = $1 order by email_events.created_at, event_id`,
-    [outboxId],
-  )
+  return sql<EmailEventView>(db, 'list-events')`
+    select type, ${iso('created_at')} as "createdAt", metadata from email_events where outbox_id = ${outboxId} order by email_events.created_at, event_id`
 }
 
 export type EmailFilter = {
@@ -66,7 +62,7 @@ const ID_SLACK = `interval '1 hour'`
 /** Newest first. The time filters bound the time-ordered id as well, so they prune partitions. */
 export async function listEmails(db: Queryable, filter: EmailFilter): Promise<EmailSummary[]> {
   const { text, values } = listQuery(filter)
-  const { rows } = await db.query<EmailSummary>(text, values)
+  const rows = await runUnprepared<EmailSummary>(db, text, values)
   return filter.newerThan ? rows.reverse() : rows
 }
 
@@ -119,7 +115,7 @@ const isRecorded = (setting: string) =>
   `exists (select from gateway_processes where seen_at > now() - interval '15 seconds' and settings ? '${setting}')`
 
 /** By what running processes have recorded, and what has come before. */
-const EVENTS_EXPECTED = `case split_part(coalesce((select u.provider from unknown_sends u where u.outbox_id = o.outbox_id), o.provider, ''), ':', 1)
+const EVENTS_EXPECTED = fragment`case split_part(coalesce((select u.provider from unknown_sends u where u.outbox_id = o.outbox_id), o.provider, ''), ':', 1)
   when 'smtp' then false when 'capture' then false
   when 'ses' then ${isRecorded('SNS_TOPIC_ARNS')} or exists (select from sns_topics) or exists (select from provider_events where provider = 'ses')
   when 'resend' then ${isRecorded('RESEND_WEBHOOK_SECRET')} or exists (select from provider_events where provider = 'resend')
@@ -130,10 +126,8 @@ const EVENTS_EXPECTED = `case split_part(coalesce((select u.provider from unknow
  * thousand: "more than 1000" is an answer too, and costs no more. `providers`: those in use.
  */
 export async function findLocation(db: Queryable, outboxId: string, providers: string[]): Promise<EmailLocation> {
-  const [row] = await run<EmailLocation>(
-    db,
-    'find-location',
-    `with recursive ready as (
+  const [row] = await sql<EmailLocation>(db, 'find-location')`
+    with recursive ready as (
        (select company_id from email_ready order by company_id limit 1)
        union all
        select (select n.company_id from email_ready n where n.company_id > ready.company_id order by n.company_id limit 1)
@@ -154,9 +148,9 @@ export async function findLocation(db: Queryable, outboxId: string, providers: s
          'onUnknown', o.on_unknown)
        from unknown_sends u where u.outbox_id = o.outbox_id) as unknown, (
        select json_agg(json_build_object('provider', p.name, 'since', ${iso('p.opened_at')}, 'code', p.reason_code, 'reason', p.reason,
-         'probeAt', ${iso('p.probe_at')}) order by array_position($2::text[], p.name))
-       from providers p where p.name = any($2) and p.state = 'open' and not o.test
-       having count(*) = cardinality($2::text[])) as parked,
+         'probeAt', ${iso('p.probe_at')}) order by array_position(${providers}::text[], p.name))
+       from providers p where p.name = any(${providers}::text[]) and p.state = 'open' and not o.test
+       having count(*) = cardinality(${providers}::text[])) as parked,
        not ${HAS_CONTENT} as "contentGone",
        exists (select from workers where seen_at > now() - ${HEARTBEAT_TIMEOUT}) as "workersAlive",
        exists (select from workers where seen_at > now() - ${HEARTBEAT_TIMEOUT} and lane = 'bullmq') as "throughRedis",
@@ -165,8 +159,6 @@ export async function findLocation(db: Queryable, outboxId: string, providers: s
          and v.metadata ->> 'by' = 'policy-resend') as "sentAgain",
        (select json_build_object('bounced', ${BOUNCED_COUNT}, 'of', count(*)) from email_recipients r
          where r.outbox_id = o.outbox_id and not r.suppressed) as recipients
-     from email_outbox o where o.outbox_id = $1`,
-    [outboxId, providers],
-  )
+     from email_outbox o where o.outbox_id = ${outboxId}`
   return row ?? NOWHERE
 }

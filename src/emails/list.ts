@@ -1,5 +1,5 @@
 import type { EmailStatus } from '../outbox/states.ts'
-import { type Queryable, run, runUnprepared } from '../platform/postgres/query.ts'
+import { type Queryable, runUnprepared, sql } from '../platform/postgres/query.ts'
 import { addressKey } from '../platform/text/addresses.ts'
 import type { EmailLookup } from '../web/email-search.ts'
 import { BOUNCED_COUNT, SUMMARY } from './emails.ts'
@@ -61,13 +61,9 @@ export async function listAdminEmails(db: Queryable, filter: AdminEmailFilter): 
 
 /** The ids that wait; null: too many to look at each. */
 async function readWaiting(db: Queryable): Promise<string[] | null> {
-  const rows = await run<{ outboxId: string }>(
-    db,
-    'read-waiting-ids',
-    `(select outbox_id as "outboxId" from email_ready limit $1 + 1) union all (select outbox_id from email_scheduled limit $1 + 1)
-     union all (select unnest(outbox_ids) from leases limit $1 + 1)`,
-    [MAX_WAITING],
-  )
+  const rows = await sql<{ outboxId: string }>(db, 'read-waiting-ids')`
+    (select outbox_id from email_ready limit ${MAX_WAITING} + 1) union all (select outbox_id from email_scheduled limit ${MAX_WAITING} + 1)
+     union all (select unnest(outbox_ids) from leases limit ${MAX_WAITING} + 1)`
   return rows.length > MAX_WAITING ? null : rows.map(row => row.outboxId)
 }
 
@@ -178,13 +174,9 @@ function lookupSource({ by, value }: EmailLookup, conditions: Conditions): Sourc
 
 async function readSummaries(db: Queryable, ids: string[]): Promise<AdminEmailSummary[]> {
   if (ids.length === 0) return []
-  return run<AdminEmailSummary>(
-    db,
-    'read-admin-summaries',
-    `select ${SUMMARY}, o.test, coalesce(c.name, o.company_id::text) as "companyName", ${BOUNCED_COUNT} as bounced
-     from unnest($1::uuid[]) with ordinality as wanted(outbox_id, nth)
+  return sql<AdminEmailSummary>(db, 'read-admin-summaries')`
+    select ${SUMMARY}, o.test, coalesce(c.name, o.company_id::text) as "companyName", ${BOUNCED_COUNT} as bounced
+     from unnest(${ids}::uuid[]) with ordinality as wanted(outbox_id, nth)
      cross join lateral (select * from email_outbox o where o.outbox_id = wanted.outbox_id limit 1) o
-     left join companies c on c.company_id = o.company_id order by wanted.nth`,
-    [ids],
-  )
+     left join companies c on c.company_id = o.company_id order by wanted.nth`
 }

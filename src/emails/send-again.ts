@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type Attachment, loadAttachments } from '../outbox/load.ts'
 import { addressSchema, type SendBody, sendBodySchema } from '../outbox/send-body.ts'
 import { type EmailStatus, isFinal } from '../outbox/states.ts'
-import { type Queryable, run } from '../platform/postgres/query.ts'
+import { type Queryable, sql } from '../platform/postgres/query.ts'
 import { formatAddress } from '../platform/text/addresses.ts'
 
 export type ResendDecision =
@@ -91,10 +91,8 @@ export type StoredEmail = {
 }
 
 export async function readStoredEmail(db: Queryable, outboxId: string): Promise<StoredEmail | null> {
-  const [row] = await run<Omit<StoredEmail, 'attachments'>>(
-    db,
-    'read-stored-email',
-    `select o.outbox_id as "outboxId", o.company_id as "companyId", o.test, o.status, o.from_address as "from", o.subject,
+  const [row] = await sql<Omit<StoredEmail, 'attachments'>>(db, 'read-stored-email')`
+    select o.outbox_id as "outboxId", o.company_id as "companyId", o.test, o.status, o.from_address as "from", o.subject,
        o.template_type as template, o.tags, o.priority, o.retry_policy as "retryPolicy", o.on_unknown as "onUnknown",
        o.external_id as "externalId", (select p.recipient_id from recipients p where p.recipient_id = o.recipient_id
          and p.company_id = o.company_id and p.deleted_at is null and p.email = (
@@ -102,19 +100,13 @@ export async function readStoredEmail(db: Queryable, outboxId: string): Promise<
        c.html, c.text, c.variables, c.reply_to as "replyTo", c.headers,
        (select coalesce(json_agg(json_build_object('kind', r.kind, 'address', r.address, 'name', r.display_name) order by r.ordinal), '[]')
          from email_recipients r where r.outbox_id = o.outbox_id and r.address is not null) as recipients
-     from email_outbox o left join email_content c on c.outbox_id = o.outbox_id where o.outbox_id = $1`,
-    [outboxId],
-  )
+     from email_outbox o left join email_content c on c.outbox_id = o.outbox_id where o.outbox_id = ${outboxId}`
   return row ? { ...row, attachments: await loadAttachments(db, outboxId) } : null
 }
 
 /** The e-mails that sent this one again, oldest first. */
 export async function listResends(db: Queryable, outboxId: string): Promise<string[]> {
-  const rows = await run<{ outboxId: string }>(
-    db,
-    'list-resends',
-    `select outbox_id as "outboxId" from email_outbox where resend_of = $1 order by outbox_id limit 100`,
-    [outboxId],
-  )
+  const rows = await sql<{ outboxId: string }>(db, 'list-resends')`
+    select outbox_id from email_outbox where resend_of = ${outboxId} order by outbox_id limit 100`
   return rows.map(row => row.outboxId)
 }

@@ -1,11 +1,11 @@
-import { type Queryable, run } from '../platform/postgres/query.ts'
+import { fragment, literal, type Queryable, sql } from '../platform/postgres/query.ts'
 import type { LiveFigures } from './overview.ts'
 
 /**
  * Pages ask every two seconds, get an answer that is a second or two old, and may miss one. A transaction writes its events with the
  * time of its begin and commits later.
  */
-const WINDOW = `interval '10 seconds'`
+const WINDOW = fragment`interval '10 seconds'`
 /** Above a thousand events a second, the newest come a few seconds later. */
 const MAX_EVENTS = 10_000
 /** More than a page of the list has. */
@@ -16,17 +16,13 @@ const MAX_EMAILS = 100
  * 183 blocks while nothing moves (2 M e-mails), 604 at 100 e-mails a second (explain (analyze, buffers), 2026-11-19).
  */
 export function listChangedEmails(db: Queryable): Promise<LiveFigures['emails']> {
-  return run(
-    db,
-    'list-changed-emails',
-    `with recent as materialized (
-       select e.outbox_id from email_events e where e.created_at >= now() - ${WINDOW} limit ${MAX_EVENTS}
+  return sql<LiveFigures['emails'][number]>(db, 'list-changed-emails')`
+    with recent as materialized (
+       select e.outbox_id from email_events e where e.created_at >= now() - ${WINDOW} limit ${literal(MAX_EVENTS)}
      ), changed as materialized (
-       select distinct outbox_id from recent order by outbox_id desc limit ${MAX_EMAILS}
+       select distinct outbox_id from recent order by outbox_id desc limit ${literal(MAX_EMAILS)}
      )
-     select o.outbox_id as "outboxId", o.company_id as "companyId", o.status
+     select o.outbox_id, o.company_id, o.status
      from changed cross join lateral (select * from email_outbox o where o.outbox_id = changed.outbox_id limit 1) o
-     order by o.outbox_id desc`,
-    [],
-  )
+     order by o.outbox_id desc`
 }

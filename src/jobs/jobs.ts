@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import { writeAudit } from '../audit/audit.ts'
 import { CommandFailed } from '../console/command.ts'
 import { DatabaseUnavailable, isPassingConflict } from '../platform/postgres/errors.ts'
-import { inTransaction, iso, type Queryable, run, runUnprepared } from '../platform/postgres/query.ts'
+import { fragment, inTransaction, iso, literal, type Queryable, sql } from '../platform/postgres/query.ts'
 import { maskSensitive } from '../platform/text/masking.ts'
 
 type JobKindName = 'replay-dead-letters' | 'purge-dead-letters' | 'import-suppressions' | 'erase-person'
@@ -49,16 +49,10 @@ export async function submitJob(tx: Queryable, job: NewJob): Promise<void> {
   const { jobId, kind, input, companyId, requestedBy, isBulkAction, total, counts = {}, problems = [] } = job
   const reason = job.reason && maskSensitive(job.reason)
   const { failed } = sumOutcomes(counts)
-  await run(
-    tx,
-    'submit-job',
-    `insert into jobs (job_id, kind, input, company_id, requested_by, reason, is_bulk_action, total, failed, counts, problems)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-    [
-      ...[jobId, kind, JSON.stringify(input), companyId, requestedBy, reason, isBulkAction, total, failed],
-      ...[JSON.stringify(counts), JSON.stringify(problems)],
-    ],
-  )
+  await sql(tx, 'submit-job')`
+    insert into jobs (job_id, kind, input, company_id, requested_by, reason, is_bulk_action, total, failed, counts, problems)
+     values (${jobId}, ${kind}, ${JSON.stringify(input)}, ${companyId}, ${requestedBy}, ${reason}, ${isBulkAction}, ${total}, ${failed},
+       ${JSON.stringify(counts)}, ${JSON.stringify(problems)})`
   if (!isBulkAction) return
   const after = { kind, selection: input, total }
   const entry = { performedBy: requestedBy, action: 'STARTED', subjectType: 'bulk_action', subjectId: jobId } as const
@@ -69,27 +63,20 @@ export type JobItem = { key: string; item?: object }
 
 export async function addItems(tx: Queryable, jobId: string, items: JobItem[]): Promise<void> {
   if (items.length === 0) return
-  await run(
-    tx,
-    'add-job-items',
-    `insert into job_items (job_id, key, item) select $1, x.key, x.item from json_to_recordset($2::json) as x(key text, item jsonb)`,
-    [jobId, JSON.stringify(items)],
-  )
+  await sql(tx, 'add-job-items')`
+    insert into job_items (job_id, key, item)
+     select ${jobId}, x.key, x.item from json_to_recordset(${JSON.stringify(items)}::json) as x(key text, item jsonb)`
 }
 
 /** Removes the next ones, in the order of their keys. `after` spares reading again what was removed before. */
 export async function takeItems<Item>(tx: Queryable, jobId: string, limit: number, after = '') {
-  return run<{ key: string; item: Item }>(
-    tx,
-    'take-job-items',
-    `with taken as (
-       delete from job_items where job_id = $1
-         and key = any(array(select key from job_items where job_id = $1 and key > $3 order by key limit $2))
+  return sql<{ key: string; item: Item }>(tx, 'take-job-items')`
+    with taken as (
+       delete from job_items where job_id = ${jobId}
+         and key = any(array(select key from job_items where job_id = ${jobId} and key > ${after} order by key limit ${limit}))
        returning key, item
      )
-     select key, item from taken order by key`,
-    [jobId, limit, after],
-  )
+     select key, item from taken order by key`
 }
 
 /**
@@ -196,37 +183,26 @@ async function nextBatch(tx: Queryable, jobId: string, kind: JobKind): Promise<B
 }
 
 async function listOpenJobs(db: Queryable, kinds: JobKindName[], limit = 100) {
-  return run<{ jobId: string; kind: JobKindName }>(
-    db,
-    'list-open-jobs',
-    `select job_id as "jobId", kind from jobs where finished_at is null and kind = any($1) order by created_at limit $2`,
-    [kinds, limit],
-  )
+  return sql<{ jobId: string; kind: JobKindName }>(db, 'list-open-jobs')`
+    select job_id, kind from jobs where finished_at is null and kind = any(${kinds}) order by created_at limit ${limit}`
 }
 
 /** Locked until the transaction ends. Null: it has ended, or another process is at it. */
 async function lockJob(tx: Queryable, jobId: string): Promise<Job | null> {
-  const [job] = await run<Job>(
-    tx,
-    'lock-job',
-    `select ${JOB} from jobs where job_id = $1 and finished_at is null for update skip locked`,
-    [jobId],
-  )
+  const [job] = await sql<Job>(tx, 'lock-job')`
+    select ${JOB} from jobs where job_id = ${jobId} and finished_at is null for update skip locked`
   return job ?? null
 }
 
 async function recordBatch(tx: Queryable, jobId: string, { counts, position }: Batch): Promise<void> {
   const { done, failed } = sumOutcomes(counts)
-  await run(
-    tx,
-    'record-job-batch',
-    `update jobs j set state = 'running', started_at = coalesce(started_at, now()), updated_at = now(), errors = 0, last_error = null,
-       position = $2, done = done + $4, failed = failed + $5, total = greatest(total, done + failed + $4 + $5),
+  await sql(tx, 'record-job-batch')`
+    update jobs j set state = 'running', started_at = coalesce(started_at, now()), updated_at = now(), errors = 0, last_error = null,
+       position = ${JSON.stringify(position)}, done = done + ${done}, failed = failed + ${failed},
+       total = greatest(total, done + failed + ${done + failed}),
        counts = j.counts || (select coalesce(jsonb_object_agg(key, coalesce((j.counts ->> key)::int, 0) + value::int), '{}')
-         from jsonb_each_text($3::jsonb))
-     where job_id = $1`,
-    [jobId, JSON.stringify(position), JSON.stringify(counts), done, failed],
-  )
+         from jsonb_each_text(${JSON.stringify(counts)}::jsonb))
+     where job_id = ${jobId}`
 }
 
 /** How many of these count as done, and how many as failed. */
@@ -238,13 +214,9 @@ function sumOutcomes(counts: JobCounts): { done: number; failed: number } {
 /** The batch was rolled back and is tried again. */
 async function recordError(pool: pg.Pool, jobId: string, error: string, maxErrors: number): Promise<void> {
   await inTransaction(pool, async tx => {
-    const [job] = await run<{ errors: number }>(
-      tx,
-      'record-job-error',
-      `update jobs set errors = least(errors + 1, 1000), last_error = $2, updated_at = now()
-       where job_id = $1 and finished_at is null returning errors`,
-      [jobId, maskSensitive(error).slice(0, 500)],
-    )
+    const [job] = await sql<{ errors: number }>(tx, 'record-job-error')`
+      update jobs set errors = least(errors + 1, 1000), last_error = ${maskSensitive(error).slice(0, 500)}, updated_at = now()
+       where job_id = ${jobId} and finished_at is null returning errors`
     if (job && job.errors >= maxErrors) await endJob(tx, jobId, 'failed')
   })
 }
@@ -262,9 +234,9 @@ export type Job = Required<NewJob> & {
   finishedAt: string | null
 }
 
-const JOB = `job_id as "jobId", kind, input, company_id as "companyId", requested_by as "requestedBy", reason,
-  is_bulk_action as "isBulkAction", state, total, done, failed, counts, problems, position, last_error as "lastError", ${iso('created_at')} as "createdAt", ${iso('started_at')} as "startedAt",
-  ${iso('updated_at')} as "updatedAt", ${iso('finished_at')} as "finishedAt"`
+const JOB = fragment`job_id, kind, input, company_id, requested_by, reason, is_bulk_action, state, total, done, failed, counts, problems, position,
+  last_error, ${iso('created_at')} as "createdAt", ${iso('started_at')} as "startedAt", ${iso('updated_at')} as "updatedAt",
+  ${iso('finished_at')} as "finishedAt"`
 
 const AUDIT_ACTION = { done: 'FINISHED', stopped: 'STOPPED', failed: 'FAILED' }
 
@@ -278,47 +250,42 @@ export async function endJob(
   state: keyof typeof AUDIT_ACTION,
   endedBy: string | null = null,
 ): Promise<Job | null> {
-  const [ended] = await run<Job>(
-    db,
-    'end-job',
-    `with ended as (
-       update jobs set state = $2, finished_at = now(), updated_at = now(),
-         failed = case when $2 = 'done' then total - done else failed end,
-         counts = case when $2 = 'done' and total > done + failed
+  const [ended] = await sql<Job>(db, 'end-job')`
+    with ended as (
+       update jobs set state = ${state}, finished_at = now(), updated_at = now(),
+         failed = case when ${state} = 'done' then total - done else failed end,
+         counts = case when ${state} = 'done' and total > done + failed
            then counts || jsonb_build_object('notFound', coalesce((counts ->> 'notFound')::int, 0) + total - done - failed)
            else counts end
-       where job_id = $1 and finished_at is null returning *
+       where job_id = ${jobId} and finished_at is null returning *
      ), emptied as (
        delete from job_items i using ended where i.job_id = ended.job_id
      ), audited as (
        insert into audit_log (subject_type, subject_id, company_id, action, performed_by, after)
-       select 'bulk_action', job_id::text, company_id, $3, coalesce($4, requested_by), jsonb_build_object('kind', kind, 'total', total,
-         'done', done, 'failed', failed, 'counts', counts) || case when $2 = 'failed' then jsonb_build_object('error', last_error) else '{}' end
+       select 'bulk_action', job_id::text, company_id, ${AUDIT_ACTION[state]}, coalesce(${endedBy}, requested_by),
+         jsonb_build_object('kind', kind, 'total', total, 'done', done, 'failed', failed, 'counts', counts)
+           || case when state = 'failed' then jsonb_build_object('error', last_error) else '{}' end
        from ended where is_bulk_action
      )
-     select ${JOB} from ended`,
-    [jobId, state, AUDIT_ACTION[state], endedBy],
-  )
+     select ${JOB} from ended`
   return ended ?? null
 }
 
 export async function findJob(db: Queryable, jobId: string): Promise<Job | null> {
-  const [row] = await run<Job>(db, 'find-job', `select ${JOB} from jobs where job_id = $1`, [jobId])
+  const [row] = await sql<Job>(db, 'find-job')`select ${JOB} from jobs where job_id = ${jobId}`
   return row ?? null
 }
 
 /** Newest first. */
 export async function listBulkActions(
   db: Queryable,
-  filter: { kind: JobKindName | null; open: boolean },
+  { kind, open }: { kind: JobKindName | null; open: boolean },
   limit: number,
 ): Promise<Job[]> {
-  return runUnprepared<Job>(
-    db,
-    `select ${JOB} from jobs where is_bulk_action and ($1::text is null or kind = $1) ${filter.open ? 'and finished_at is null' : ''}
-     order by created_at desc, job_id desc limit $2`,
-    [filter.kind, limit],
-  )
+  return sql<Job>(db)`
+    select ${JOB} from jobs where is_bulk_action and (${kind}::text is null or kind = ${kind}::text)
+       ${open ? fragment`and finished_at is null` : fragment``}
+     order by created_at desc, job_id desc limit ${limit}`
 }
 
 /** The newest jobs, as many as a view shows: older ones have ended long ago. */
@@ -326,12 +293,8 @@ const NEWEST = 50
 
 /** When the last one ended. */
 export async function readLastJobEnd(db: Queryable): Promise<string | null> {
-  const [row] = await run<{ at: string | null }>(
-    db,
-    'read-last-job-end',
-    `select max(finished_at)::text as at from (
-       select finished_at from jobs order by created_at desc, job_id desc limit $1) newest`,
-    [NEWEST],
-  )
+  const [row] = await sql<{ at: string | null }>(db, 'read-last-job-end')`
+    select max(finished_at)::text as at from (
+       select finished_at from jobs order by created_at desc, job_id desc limit ${literal(NEWEST)}) newest`
   return row!.at
 }

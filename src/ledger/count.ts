@@ -1,4 +1,4 @@
-import { type Queryable, runUnprepared } from '../platform/postgres/query.ts'
+import { type Queryable, runUnprepared, sql } from '../platform/postgres/query.ts'
 
 /** A statement counts the e-mails of 20 minutes: none holds its snapshot for long, whatever the volume. */
 const PIECE_MS = 20 * 60_000
@@ -38,8 +38,10 @@ export async function countLedger(db: Queryable, options: CountOptions): Promise
 const REGISTER_DAYS = `
 with registered as (
   insert into email_days (day)
-  select to_date(right(c.relname, 8), 'YYYYMMDD') from pg_inherits i join pg_class c on c.oid = i.inhrelid
-  where i.inhparent = 'email_outbox'::regclass and to_date(right(c.relname, 8), 'YYYYMMDD') <= (now() at time zone 'UTC')::date
+  -- Null for the names of other tables, which Postgres may look at before the join.
+  select day from pg_inherits i join pg_class c on c.oid = i.inhrelid
+  cross join lateral (select to_date(substring(c.relname from '^email_outbox_([0-9]{8})$'), 'YYYYMMDD') as day) d
+  where i.inhparent = 'email_outbox'::regclass and day <= (now() at time zone 'UTC')::date
   on conflict do nothing
 )
 select now()::text as now`
@@ -111,7 +113,7 @@ async function countDay(db: Queryable, due: DueDay, mayGoOn: () => boolean): Pro
 }
 
 async function giveUp(db: Queryable, day: string): Promise<void> {
-  await runUnprepared(db, 'update email_days set counting_since = null where day = $1', [day])
+  await sql(db)`update email_days set counting_since = null where day = ${day}`
 }
 
 function addTo(sums: Map<string, Counts>, counts: Counts): void {
@@ -135,7 +137,7 @@ with logged as (
 ), known as (
   select outbox_id, coalesce(s.company_id, l.company_id) as company_id, s.place from stored s full join logged l using (outbox_id)
 )
-select company_id as "companyId", count(*)::int as accepted,
+select company_id, count(*)::int as accepted,
   count(*) filter (where outbox_id < uuid_v7_floor($3::timestamptz))::int as before,
   count(*) filter (where outbox_id < uuid_v7_floor($4::timestamptz))::int as settled,
   count(*) filter (where place = 'ended')::int as ended,

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { z } from 'zod'
 import { writeAudit } from '../audit/audit.ts'
-import { inTransaction, iso, type Queryable, run, runUnprepared } from '../platform/postgres/query.ts'
+import { inTransaction, iso, literal, type Queryable, sql } from '../platform/postgres/query.ts'
 
 /** Days in UTC, both included. Null: a week ago, today, every company. */
 export type LedgerRange = { since: string | null; until: string | null; companyId: string | null }
@@ -10,15 +10,14 @@ const MAX_ROWS = 5_000
 
 /** What was counted; reads no e-mail. */
 export async function readLedger(db: Queryable, { since, until, companyId }: LedgerRange): Promise<Ledger> {
-  const [row] = await runUnprepared<Ledger>(
-    db,
-    `with range as materialized (
-       select coalesce($1::date, (now() at time zone 'UTC')::date - 7) as low, coalesce($2::date, (now() at time zone 'UTC')::date) as high
+  const [row] = await sql<Ledger>(db)`
+    with range as materialized (
+       select coalesce(${since}::date, (now() at time zone 'UTC')::date - 7) as low, coalesce(${until}::date, (now() at time zone 'UTC')::date) as high
      ), rows as (
        select l.*, c.name from ledger l left join companies c on c.company_id = l.company_id
-       where l.day between (select low from range) and (select high from range) and ($3::uuid is null or l.company_id = $3)
+       where l.day between (select low from range) and (select high from range) and (${companyId}::uuid is null or l.company_id = ${companyId}::uuid)
      ), listed as (
-       select * from rows order by imbalance > acknowledged desc, day desc, name, company_id limit ${MAX_ROWS}
+       select * from rows order by imbalance > acknowledged desc, day desc, name, company_id limit ${literal(MAX_ROWS)}
      ), counted as (
        select d.counted_at, d.day = (now() at time zone 'UTC')::date
            or exists (select from ledger l where l.day = d.day and l.waiting + l.unknown > 0) as open
@@ -34,21 +33,15 @@ export async function readLedger(db: Queryable, { since, until, companyId }: Led
            'imbalancedSince', ${iso('imbalanced_since')}, 'acknowledged', case when acknowledged > 0 then json_build_object(
              'emails', acknowledged, 'at', ${iso('acknowledged_at')}, 'by', acknowledged_by, 'reason', acknowledged_reason) end)
          order by day desc, name, company_id), '[]') from listed) as days
-     from range`,
-    [since, until, companyId],
-  )
+     from range`
   return row!
 }
 
 /** How many e-mails are in no place, over all days: those that nobody has acknowledged (0 is right), and the others. */
 export async function readImbalance(db: Queryable): Promise<{ open: number; acknowledged: number }> {
-  const [row] = await run<{ open: number; acknowledged: number }>(
-    db,
-    'ledger-imbalance',
-    `select coalesce(sum(imbalance - acknowledged), 0)::float8 as open, coalesce(sum(acknowledged), 0)::float8 as acknowledged
-     from ledger where imbalance > 0`,
-    [],
-  )
+  const [row] = await sql<{ open: number; acknowledged: number }>(db, 'ledger-imbalance')`
+    select coalesce(sum(imbalance - acknowledged), 0)::float8 as open, coalesce(sum(acknowledged), 0)::float8 as acknowledged
+     from ledger where imbalance > 0`
   return row!
 }
 
@@ -56,13 +49,9 @@ export type NewLoss = { day: string; companyId: string; emails: number; missing:
 
 /** What nobody has written to a log yet, whichever process found it. Give the transaction in which it is logged. */
 export async function takeUnlogged(tx: Queryable): Promise<NewLoss[]> {
-  return run<NewLoss>(
-    tx,
-    'take-unlogged-losses',
-    `update ledger set logged = imbalance where imbalance > 0 and imbalance > greatest(logged, acknowledged)
-     returning day::text, company_id as "companyId", (imbalance - acknowledged)::int as emails, missing`,
-    [],
-  )
+  return sql<NewLoss>(tx, 'take-unlogged-losses')`
+    update ledger set logged = imbalance where imbalance > 0 and imbalance > greatest(logged, acknowledged)
+     returning day::text, company_id, (imbalance - acknowledged)::int as emails, missing`
 }
 
 /** day null: every day. */
@@ -74,18 +63,15 @@ const MAX_AUDITED = 100
 /** Acknowledges what is lost and not acknowledged yet, and answers it. */
 export function acknowledgeLosses(pool: pg.Pool, { day, by, reason }: Acknowledgement): Promise<AcknowledgedLoss[]> {
   return inTransaction(pool, async tx => {
-    const losses = await runUnprepared<AcknowledgedLoss>(
-      tx,
-      `with lost as (
+    const losses = await sql<AcknowledgedLoss>(tx)`
+      with lost as (
          select day, company_id, imbalance - acknowledged as emails, missing from ledger
-         where imbalance > 0 and imbalance > acknowledged and ($1::date is null or day = $1) for update
+         where imbalance > 0 and imbalance > acknowledged and (${day}::date is null or day = ${day}::date) for update
        ), done as (
-         update ledger l set acknowledged = imbalance, acknowledged_at = now(), acknowledged_by = $2, acknowledged_reason = $3
+         update ledger l set acknowledged = imbalance, acknowledged_at = now(), acknowledged_by = ${by}, acknowledged_reason = ${reason}
          from lost where l.day = lost.day and l.company_id = lost.company_id
        )
-       select day::text, company_id as "companyId", emails::int, missing from lost order by day desc, company_id`,
-      [day, by, reason],
-    )
+       select day::text, company_id, emails::int, missing from lost order by day desc, company_id`
     if (losses.length === 0) return losses
     await writeAudit(tx, {
       performedBy: by,

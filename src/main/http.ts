@@ -2,6 +2,8 @@ import { type AdminAuthOptions, adminAuth } from '../admins/authorize.ts'
 import { adminSessionListRoutes, adminSessionRoutes } from '../admins/routes.ts'
 import { protectAdminScope } from '../admins/scope.ts'
 import { adminAuditRoutes } from '../audit/routes.ts'
+import { requireKnownCompany } from '../companies/company-of-request.ts'
+import { requireKey } from '../companies/require-key.ts'
 import { type AdminKeyDeps, adminCompanyChangeRoutes, adminCompanyRoutes } from '../companies/routes.ts'
 import { adminCompanyFigureRoutes } from '../companies/routes-figures.ts'
 import { adminCompanyKeyRoutes } from '../companies/routes-keys.ts'
@@ -26,18 +28,13 @@ import { type SendRouteDeps, sendRoutes } from '../pipeline/accept/routes.ts'
 import { type ProviderEventDeps, providerEventRoutes } from '../pipeline/feedback/routes.ts'
 import { type AdminProviderDeps, adminProviderRoutes } from '../providers/routes.ts'
 import { type SuppressionRouteDeps, suppressionRoutes } from '../suppression/routes.ts'
-import {
-  type AdminSuppressionDeps,
-  adminSuppressionChangeRoutes,
-  adminSuppressionHistoryRoutes,
-  adminSuppressionRoutes,
-} from '../suppression/routes-admin.ts'
 import { templateRoutes } from '../templates/routes.ts'
 import { adminTemplateRoutes } from '../templates/routes-admin.ts'
 import { type AdminTemplateUseDeps, adminTemplateUseRoutes, templateUseRoutes } from '../templates/routes-use.ts'
 import type { AdminRouteDeps } from '../web/access.ts'
 import { documentApi } from '../web/openapi.ts'
 import { sendProblem } from '../web/problem.ts'
+import { type Guard, type Route, register } from '../web/route.ts'
 import { type App, type BaseDeps, baseApp, collectMethods, refuseOtherMethods } from '../web/server.ts'
 import { refuseUnknownQuery } from '../web/validation.ts'
 import { type WebhookRouteDeps, webhookDeliveryRoutes, webhookRoutes } from '../webhooks/routes.ts'
@@ -58,6 +55,10 @@ export type AppDeps = SendRouteDeps &
     version: string
   }
 
+/** The routes of the rooms, for keys and for administrators. */
+const roomRoutes = (deps: SuppressionRouteDeps): Route[] =>
+  [suppressionRoutes].flatMap(room => Object.values(room(deps)))
+
 export async function buildApp(deps: AppDeps): Promise<App> {
   const app = baseApp({ ...deps, refuse: refuseInForm })
   await documentApi(app, deps)
@@ -70,12 +71,13 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     emailResendRoutes(api, deps)
     webhookRoutes(api, deps)
     webhookDeliveryRoutes(api, deps)
-    suppressionRoutes(api, deps)
     sqlRoutes(api, deps)
     templateRoutes(api, deps)
     templateUseRoutes(api, deps)
+    const routes = roomRoutes(deps)
+    register(api, routes, keyGuard(deps))
     refuseOtherMethods(api, methods)
-    await api.register(async admin => allAdminRoutes(admin, deps))
+    await api.register(async admin => allAdminRoutes(admin, deps, routes))
   })
   // Outside of refuseUnknownQuery: health checks and scrapers may add query parameters.
   await app.register(async operations => operationRoutes(operations, deps))
@@ -83,6 +85,15 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   await app.register(async resend => resendRoutes(resend, deps))
   await app.register(async events => providerEventRoutes(events, deps.events))
   return app
+}
+
+function keyGuard({ keys, pepper }: AppDeps): Guard {
+  const hooks = {
+    read: requireKey(keys, pepper, 'read'),
+    send: requireKey(keys, pepper, 'send'),
+    manage: requireKey(keys, pepper, 'manage'),
+  }
+  return { kind: 'key', requireKey: scope => hooks[scope] }
 }
 
 /** In Resend's form on its routes. */
@@ -98,13 +109,14 @@ export async function buildOperationsApp(deps: OperationRouteDeps & BaseDeps): P
 
 export type AdminAppDeps = AdminAuthOptions &
   SqlRouteDeps &
+  SuppressionRouteDeps &
   Omit<
-    CompanyAdminDeps & AdminProviderDeps & AdminSuppressionDeps & AdminEmailDeps & AdminEmailActionDeps,
+    CompanyAdminDeps & AdminProviderDeps & AdminEmailDeps & AdminEmailActionDeps,
     Exclude<keyof AdminRouteDeps, 'db'>
   >
 
 /** A browser gets the page of the admin UI, before it is asked who it is; programs get JSON. */
-export function allAdminRoutes(admin: App, appDeps: AdminAppDeps): void {
+export function allAdminRoutes(admin: App, appDeps: AdminAppDeps, routes: Route[]): void {
   adminUi(admin)
   const auth = adminAuth(appDeps.db.pool, appDeps)
   protectAdminScope(admin, auth.authorize)
@@ -119,9 +131,6 @@ export function allAdminRoutes(admin: App, appDeps: AdminAppDeps): void {
   adminEmailActionRoutes(admin, deps)
   adminDeadLetterRoutes(admin, deps)
   adminBulkActionRoutes(admin, deps)
-  adminSuppressionRoutes(admin, deps)
-  adminSuppressionChangeRoutes(admin, deps)
-  adminSuppressionHistoryRoutes(admin, deps)
   companyAdminRoutes(admin, deps)
   adminProviderRoutes(admin, deps)
   adminInboxRoutes(admin, deps)
@@ -130,6 +139,11 @@ export function allAdminRoutes(admin: App, appDeps: AdminAppDeps): void {
   adminStatsRoutes(admin, deps)
   adminLedgerRoutes(admin, deps)
   adminQueueRoutes(admin, deps)
+  register(admin, routes, {
+    kind: 'admin',
+    authorize: auth.authorize,
+    findCompany: companyId => requireKnownCompany(deps.db, companyId),
+  })
 }
 
 export type CompanyAdminDeps = AdminKeyDeps & AdminSqlDeps & AdminTemplateUseDeps & AdminWebhookDeps

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import pg from 'pg'
 import { z } from 'zod'
 import { driverUrl } from '../platform/postgres/connection.ts'
-import { type Queryable, runUnprepared } from '../platform/postgres/query.ts'
+import { type Queryable, sql } from '../platform/postgres/query.ts'
 import { applySettings, UNLIMITED } from '../platform/postgres/session-settings.ts'
 
 /** Rows that are read at a time; few where one may have megabytes. */
@@ -52,7 +52,7 @@ async function* allLines(client: pg.Client, program: string, progress: DumpProgr
 }
 
 async function makeHeader(db: Queryable, program: string) {
-  const [row] = await runUnprepared<{ takenAt: string }>(db, 'select now()::text as "takenAt"', [])
+  const [row] = await sql<{ takenAt: string }>(db)`select now()::text as "takenAt"`
   const [schemaVersion, days] = [await readSchemaVersion(db), await listDays(db)]
   return { format: FORMAT, formatVersion: FORMAT_VERSION, schemaVersion, program, takenAt: row!.takenAt, days }
 }
@@ -69,12 +69,9 @@ async function* rowsOf(client: pg.Client, table: string): AsyncGenerator<string>
 }
 
 function listSequences(db: Queryable): Promise<{ name: string; value: string }[]> {
-  return runUnprepared(
-    db,
-    `select sequencename as name, last_value::text as value from pg_sequences
-     where schemaname = 'public' and last_value is not null order by 1`,
-    [],
-  )
+  return sql<{ name: string; value: string }>(db)`
+    select sequencename as name, last_value::text as value from pg_sequences
+     where schemaname = 'public' and last_value is not null order by 1`
 }
 
 /**
@@ -114,16 +111,13 @@ const NOT_KEPT = ['schema_migrations', 'schema_functions', 'gateway_processes', 
 
 /** Every table in the order in which its rows can be inserted: what a foreign key refers to comes first. Partitions are read through their parents. */
 export async function listTables(db: Queryable): Promise<string[]> {
-  const tables = await runUnprepared<{ name: string; needs: string[] }>(
-    db,
-    `select c.relname as name, coalesce((select array_agg(r.relname::text) from pg_constraint f join pg_class r on r.oid = f.confrelid
+  const tables = await sql<{ name: string; needs: string[] }>(db)`
+    select c.relname as name, coalesce((select array_agg(r.relname::text) from pg_constraint f join pg_class r on r.oid = f.confrelid
        where f.conrelid = c.oid and f.contype = 'f' and not f.condeferrable and r.oid <> c.oid), '{}') as needs
      from pg_class c
      where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
-       and c.relname !~ '_[0-9]{8}$' and c.relname <> all($1)
-     order by c.relname`,
-    [NOT_KEPT],
-  )
+       and c.relname !~ '_[0-9]{8}$' and c.relname <> all(${NOT_KEPT})
+     order by c.relname`
   const ordered: string[] = []
   const left = new Map(tables.map(({ name, needs }) => [name, needs]))
   while (left.size > 0) {
@@ -137,31 +131,21 @@ export async function listTables(db: Queryable): Promise<string[]> {
 
 /** Those that are stored and not computed from others. */
 export async function listColumns(db: Queryable, table: string): Promise<string[]> {
-  const rows = await runUnprepared<{ name: string }>(
-    db,
-    `select quote_ident(attname) as name from pg_attribute
-     where attrelid = $1::regclass and attnum > 0 and not attisdropped and attgenerated = '' order by attnum`,
-    [table],
-  )
+  const rows = await sql<{ name: string }>(db)`
+    select quote_ident(attname) as name from pg_attribute
+     where attrelid = ${table}::regclass and attnum > 0 and not attisdropped and attgenerated = '' order by attnum`
   return rows.map(row => row.name)
 }
 
 /** The days that have partitions. */
 export async function listDays(db: Queryable): Promise<string[]> {
-  const rows = await runUnprepared<{ day: string }>(
-    db,
-    `select to_date(right(c.relname, 8), 'YYYYMMDD')::text as day from pg_inherits i join pg_class c on c.oid = i.inhrelid
-     where i.inhparent = 'email_outbox'::regclass order by 1`,
-    [],
-  )
+  const rows = await sql<{ day: string }>(db)`
+    select to_date(right(c.relname, 8), 'YYYYMMDD')::text as day from pg_inherits i join pg_class c on c.oid = i.inhrelid
+     where i.inhparent = 'email_outbox'::regclass order by 1`
   return rows.map(row => row.day)
 }
 
 export async function readSchemaVersion(db: Queryable): Promise<number> {
-  const [row] = await runUnprepared<{ version: number }>(
-    db,
-    'select max(version) as version from schema_migrations',
-    [],
-  )
+  const [row] = await sql<{ version: number }>(db)`select max(version) as version from schema_migrations`
   return row!.version
 }

@@ -1,7 +1,7 @@
 import type { DatabaseClock } from '../platform/postgres/clock.ts'
 import { isMissingPartition } from '../platform/postgres/errors.ts'
 import { ensurePartitions } from '../platform/postgres/partitions.ts'
-import { type Queryable, run } from '../platform/postgres/query.ts'
+import { type Queryable, run, sql } from '../platform/postgres/query.ts'
 import { writeBatchOrSingly } from '../platform/postgres/retries.ts'
 import { acceptStatement } from './accept-statement.ts'
 import type { Draft, DraftRecipientRecord, MemberResult, RequestAnswer, RequestToStore, StoreOutcome } from './draft.ts'
@@ -89,13 +89,9 @@ type KeyRow = { same: boolean; answer: RequestAnswer }
 /** The key has been used before: repeat its answer, or say that the body is another one. */
 async function answerFromKey(db: Queryable, request: RequestToStore): Promise<StoreOutcome> {
   const { key, fingerprint } = request.idempotency!
-  const [known] = await run<KeyRow>(
-    db,
-    'read-idempotency-key',
-    `select fingerprint = decode($3, 'hex') as same, answer from idempotency_keys
-     where company_id = $1 and key = $2 and expires_at > now()`,
-    [request.drafts[0]!.companyId, key, fingerprint],
-  )
+  const [known] = await sql<KeyRow>(db, 'read-idempotency-key')`
+    select fingerprint = decode(${fingerprint}, 'hex') as same, answer from idempotency_keys
+     where company_id = ${request.drafts[0]!.companyId} and key = ${key} and expires_at > now()`
   if (!known) return { kind: 'key-still-running' }
   if (!known.same) return { kind: 'key-used-for-another-body' }
   return { kind: 'answered', replayed: true, answer: known.answer }

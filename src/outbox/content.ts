@@ -1,38 +1,26 @@
-import { type Queryable, run } from '../platform/postgres/query.ts'
+import { type Queryable, run, sql } from '../platform/postgres/query.ts'
 import { elementFor, ofBatch, unlocked, writeBatch } from './batch-arrays.ts'
 
 /** null: retention has deleted it. */
 export async function findContent(db: Queryable, outboxId: string): Promise<StoredContent | null> {
-  const [row] = await run<StoredContent>(
-    db,
-    'find-content',
-    `select html, text, reply_to as "replyTo" from email_content where outbox_id = $1`,
-    [outboxId],
-  )
+  const [row] = await sql<StoredContent>(db, 'find-content')`
+    select html, text, reply_to from email_content where outbox_id = ${outboxId}`
   return row ?? null
 }
 
 export async function findReplyTo(db: Queryable, outboxIds: string[]): Promise<Map<string, string[]>> {
   if (outboxIds.length === 0) return new Map()
-  const rows = await run<{ outboxId: string; replyTo: string[] }>(
-    db,
-    'find-reply-to',
-    `select outbox_id as "outboxId", reply_to as "replyTo" from email_content where outbox_id = any($1) and reply_to is not null`,
-    [outboxIds],
-  )
+  const rows = await sql<{ outboxId: string; replyTo: string[] }>(db, 'find-reply-to')`
+    select outbox_id, reply_to from email_content where outbox_id = any(${outboxIds}) and reply_to is not null`
   return new Map(rows.map(({ outboxId, replyTo }) => [outboxId, replyTo]))
 }
 
 /** Display names by e-mail and address. */
 export async function findNames(db: Queryable, outboxIds: string[]): Promise<Map<string, Map<string, string>>> {
   if (outboxIds.length === 0) return new Map()
-  const rows = await run<{ outboxId: string; names: Record<string, string> }>(
-    db,
-    'find-names',
-    `select outbox_id as "outboxId", json_object_agg(address, display_name) as names from email_recipients
-     where outbox_id = any($1) and address is not null and display_name is not null group by outbox_id`,
-    [outboxIds],
-  )
+  const rows = await sql<{ outboxId: string; names: Record<string, string> }>(db, 'find-names')`
+    select outbox_id, json_object_agg(address, display_name) as names from email_recipients
+     where outbox_id = any(${outboxIds}) and address is not null and display_name is not null group by outbox_id`
   return new Map(rows.map(({ outboxId, names }) => [outboxId, new Map(Object.entries(names))]))
 }
 
@@ -45,13 +33,9 @@ export type StoredFile = {
 }
 
 export async function listFiles(db: Queryable, outboxId: string): Promise<StoredFile[]> {
-  return run<StoredFile>(
-    db,
-    'list-files',
-    `select ordinal, filename, content_type as "contentType", content_id as "contentId", length(content) as size
-     from email_attachments where outbox_id = $1 order by ordinal`,
-    [outboxId],
-  )
+  return sql<StoredFile>(db, 'list-files')`
+    select ordinal, filename, content_type, content_id, length(content) as size
+     from email_attachments where outbox_id = ${outboxId} order by ordinal`
 }
 
 export async function readFileContent(
@@ -59,12 +43,8 @@ export async function readFileContent(
   outboxId: string,
   ordinal: number,
 ): Promise<{ filename: string; content: Buffer } | null> {
-  const [row] = await run<{ filename: string; content: Buffer }>(
-    db,
-    'read-file-content',
-    `select filename, content from email_attachments where outbox_id = $1 and ordinal = $2`,
-    [outboxId, ordinal],
-  )
+  const [row] = await sql<{ filename: string; content: Buffer }>(db, 'read-file-content')`
+    select filename, content from email_attachments where outbox_id = ${outboxId} and ordinal = ${ordinal}`
   return row ?? null
 }
 
@@ -80,7 +60,7 @@ export type RenderedContent = {
 /** Of e-mails that have no content yet. The variables stay: they are what the application asked for. false: somebody else is changing the e-mail. */
 export async function storeRenderedContents(db: Queryable, contents: RenderedContent[]): Promise<boolean[]> {
   return writeBatch(contents, async (sorted, ids) => {
-    const rows = await run<{ outbox_id: string }>(db, 'store-rendered-contents', STORE, [
+    const rows = await run<{ outboxId: string }>(db, 'store-rendered-contents', STORE, [
       ...ids,
       sorted.map(one => one.from),
       sorted.map(one => one.subject),
@@ -88,7 +68,7 @@ export async function storeRenderedContents(db: Queryable, contents: RenderedCon
       sorted.map(one => one.htmlProof),
       sorted.map(one => one.text),
     ])
-    return new Set(rows.map(row => row.outbox_id))
+    return new Set(rows.map(row => row.outboxId))
   })
 }
 

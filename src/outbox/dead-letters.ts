@@ -1,4 +1,4 @@
-import { exactly, type Queryable, run, runUnprepared } from '../platform/postgres/query.ts'
+import { exactly, fragment, type Queryable, run, runUnprepared, sql } from '../platform/postgres/query.ts'
 import type { GatewayErrorCode } from '../providers/errors/contract.ts'
 import { EMAIL_JOB_RETRY_CONFIG } from '../settings/retry.ts'
 import type { DLQEntry } from './dlq-entry.ts'
@@ -60,7 +60,7 @@ export const OUTCOME_UNKNOWN = 'SEND_OUTCOME_UNKNOWN' satisfies GatewayErrorCode
 const MEANT_FOR_REPLAY = `(coalesce($2 = '${OUTCOME_UNKNOWN}', false) or d.last_failure_code is distinct from '${OUTCOME_UNKNOWN}')`
 
 /** It can be sent: there is a part of a message, or what a template is filled with. */
-export const HAS_CONTENT = `coalesce((select c.html is not null or c.text is not null or c.variables is not null
+export const HAS_CONTENT = fragment`coalesce((select c.html is not null or c.text is not null or c.variables is not null
   from email_content c where c.outbox_id = o.outbox_id), false)`
 
 /** Not what the provider reported as delivered after all: that is not sent again. */
@@ -79,26 +79,26 @@ const withEmail = (entries: string) => `${entries} d left join companies c on c.
   left join lateral (select * from email_outbox o where o.outbox_id = d.outbox_id limit 1) o on true`
 
 type Row = {
-  outbox_id: string
-  company_id: string
-  company_name: string
-  failed_attempts: number
-  last_failure_reason: string
-  last_failure_code: string | null
-  provider_code: string | null
-  last_failure_at: Date
-  retry_history: {
+  outboxId: string
+  companyId: string
+  companyName: string
+  failedAttempts: number
+  lastFailureReason: string
+  lastFailureCode: string | null
+  providerCode: string | null
+  lastFailureAt: Date
+  retryHistory: {
     attempt: number
     timestamp: string
     error: string | null
     providerCode?: string | null
     message?: string | null
   }[]
-  enqueued_at: Date
-  moved_at: Date
-  moved_at_text: string
+  enqueuedAt: Date
+  movedAt: Date
+  movedAtText: string
   status: EmailStatus | null
-  original_data: Record<string, unknown> | null
+  originalData: Record<string, unknown> | null
   sendable: boolean | null
 }
 
@@ -132,7 +132,7 @@ export async function listDeadLetters(
   const last = rows.length > limit ? shown.at(-1) : undefined
   return {
     entries: shown.map(toEntry),
-    nextCursor: last ? { movedAt: last.moved_at_text, outboxId: last.outbox_id } : null,
+    nextCursor: last ? { movedAt: last.movedAtText, outboxId: last.outboxId } : null,
   }
 }
 
@@ -145,13 +145,9 @@ type DeadLetterCode = { code: string | null; providerCode: string | null; entrie
 
 /** The error codes that dead letters have, the most frequent first. */
 export async function listDeadLetterCodes(db: Queryable): Promise<DeadLetterCode[]> {
-  return run<DeadLetterCode>(
-    db,
-    'list-dead-letter-codes',
-    `select last_failure_code as code, provider_code as "providerCode", count(*)::int as entries from dead_letters
-     group by 1, 2 order by 3 desc, 1, 2`,
-    [],
-  )
+  return sql<DeadLetterCode>(db, 'list-dead-letter-codes')`
+    select last_failure_code as code, provider_code, count(*)::int as entries from dead_letters
+     group by 1, 2 order by 3 desc, 1, 2`
 }
 
 type DeadLetterCount = { all: number; replayable: number; payloadPurged: number; outcomeUnknown: number }
@@ -176,39 +172,39 @@ export async function countDeadLetters(db: Queryable, filter: DeadLetterFilter):
 
 /** The clock that writes moved_at, to the microsecond. */
 export async function readClock(db: Queryable): Promise<string> {
-  const [row] = await run<{ now: string }>(db, 'read-clock', `select ${exactly('clock_timestamp()')} as now`, [])
+  const [row] = await sql<{ now: string }>(db, 'read-clock')`select ${exactly('clock_timestamp()')} as now`
   return row!.now
 }
 
 function toEntry(row: Row): DeadLetter {
   return {
-    jobId: row.outbox_id,
-    outboxId: row.outbox_id,
-    companyId: row.company_id,
-    companyName: row.company_name,
+    jobId: row.outboxId,
+    outboxId: row.outboxId,
+    companyId: row.companyId,
+    companyName: row.companyName,
     status: row.status,
-    originalData: row.original_data ?? {},
-    failedAttempts: row.failed_attempts,
-    lastFailureReason: row.last_failure_reason,
-    ...(row.last_failure_code !== null && { lastFailureCode: row.last_failure_code }),
-    ...(row.provider_code !== null && { providerCode: row.provider_code }),
-    lastFailureTimestamp: row.last_failure_at.toISOString(),
-    enqueuedAt: row.enqueued_at.toISOString(),
-    movedToDLQAt: row.moved_at.toISOString(),
+    originalData: row.originalData ?? {},
+    failedAttempts: row.failedAttempts,
+    lastFailureReason: row.lastFailureReason,
+    ...(row.lastFailureCode !== null && { lastFailureCode: row.lastFailureCode }),
+    ...(row.providerCode !== null && { providerCode: row.providerCode }),
+    lastFailureTimestamp: row.lastFailureAt.toISOString(),
+    enqueuedAt: row.enqueuedAt.toISOString(),
+    movedToDLQAt: row.movedAt.toISOString(),
     ttl: EMAIL_JOB_RETRY_CONFIG.DLQ_TTL_MS,
-    retryHistory: row.retry_history.map(one => ({
+    retryHistory: row.retryHistory.map(one => ({
       ...one,
       timestamp: new Date(one.timestamp).toISOString(),
       error: one.error ?? one.message ?? 'UNKNOWN',
     })),
-    payloadPurged: row.original_data === null,
-    replayable: row.original_data !== null && row.sendable === true,
+    payloadPurged: row.originalData === null,
+    replayable: row.originalData !== null && row.sendable === true,
   }
 }
 
 /** What a dead letter keeps of the e-mail, as long as it keeps it: neither content nor addresses. */
 export const originalData = (row: string) =>
-  `jsonb_build_object('outboxId', ${row}.outbox_id, 'companyId', ${row}.company_id, 'requestId', ${row}.request_id,
+  fragment`jsonb_build_object('outboxId', ${row}.outbox_id, 'companyId', ${row}.company_id, 'requestId', ${row}.request_id,
      'externalId', ${row}.external_id, 'subject', ${row}.subject, 'templateType', ${row}.template_type, 'tags', ${row}.tags)`
 
 export type NamedPurge = { outboxId: string; outcome: 'purged' | 'not-found' | 'busy' }
@@ -309,9 +305,9 @@ export type NamedReplay = {
 type CheckedReplay = NamedReplay & { outcome: Exclude<NamedReplay['outcome'], 'busy'> }
 
 /** What has an entry; what has expired, or was suppressed before it was sent, has none. */
-export const MAY_BE_REPLAYED = `(o.status = 'EXPIRED' or (o.status = 'REJECTED' and o.error_code = '${SUPPRESSED}') or (${IS_DEAD} and d.outbox_id is not null))`
+export const MAY_BE_REPLAYED = fragment`(o.status = 'EXPIRED' or (o.status = 'REJECTED' and o.error_code = '${SUPPRESSED}') or (${IS_DEAD} and d.outbox_id is not null))`
 
-export const HAS_PAYLOAD = `((d.outbox_id is null or d.original_data is not null) and ${HAS_CONTENT})`
+export const HAS_PAYLOAD = fragment`((d.outbox_id is null or d.original_data is not null) and ${HAS_CONTENT})`
 
 /**
  * From the locked e-mails to PENDING, all or nothing. The e-mail's row is locked first, as everywhere. Who deletes the entry

@@ -1,4 +1,4 @@
-import { iso, type Queryable, run } from '../platform/postgres/query.ts'
+import { iso, type Queryable, run, sql } from '../platform/postgres/query.ts'
 import { ofBatch } from './batch-arrays.ts'
 import type { SlimJobData } from './job.ts'
 import { EMAIL_TO_SEND, type EmailToSend, WITH_CONTENT } from './load.ts'
@@ -9,20 +9,15 @@ import { IS_READY, IS_SCHEDULED, LOCK_EXISTING_READY_ROW, WAITING_AND_DUE } from
  * time further ahead than anybody is elected for was written before the clock was set back.
  */
 export async function electFeeder(db: Queryable, holder: string, seconds: number): Promise<boolean> {
-  const rows = await run(
-    db,
-    'elect-feeder',
-    `update feeder set holder = $1, expires_at = now() + $2 * interval '1 second'
-     where holder = $1 or expires_at < now() or expires_at > now() + 2 * $2 * interval '1 second' returning holder`,
-    [holder, seconds],
-  )
+  const rows = await sql(db, 'elect-feeder')`
+    update feeder set holder = ${holder}, expires_at = now() + ${seconds} * interval '1 second'
+     where holder = ${holder} or expires_at < now() or expires_at > now() + 2 * ${seconds} * interval '1 second' returning holder`
   return rows.length > 0
 }
 
 export async function resignFeeder(db: Queryable, holder: string): Promise<void> {
-  await run(db, 'resign-feeder', `update feeder set holder = null, expires_at = '-infinity' where holder = $1`, [
-    holder,
-  ])
+  await sql(db, 'resign-feeder')`
+    update feeder set holder = null, expires_at = '-infinity' where holder = ${holder}`
 }
 
 /** Reads the job data of these e-mails, in the same order. */
@@ -34,7 +29,7 @@ export async function loadJobs(
   const rows = await run<{ outboxId: string; requestId: string; attempt: number; enqueuedAt: string }>(
     db,
     'load-jobs',
-    `select o.outbox_id as "outboxId", o.request_id as "requestId", least(o.attempts + 1, o.max_attempts) as attempt,
+    `select o.outbox_id, o.request_id, least(o.attempts + 1, o.max_attempts) as attempt,
        ${iso('now()')} as "enqueuedAt"
      from email_outbox o where ${ofBatch('o')}`,
     [sorted, sorted[0], sorted.at(-1)],
@@ -55,14 +50,12 @@ export const DISPATCH_SECONDS = 30
  * way. Answers which e-mails returned.
  */
 export async function returnWithoutJob(db: Queryable, queued: string[], ageSeconds: number): Promise<string[]> {
-  const rows = await run<{ outbox_id: string }>(
-    db,
-    'return-without-job',
-    `with old as materialized (
+  const rows = await sql<{ outboxId: string }>(db, 'return-without-job')`
+    with old as materialized (
        select lease_id, outbox_ids, taken_at from leases
-       where kind = 'dispatch' and taken_at < now() - $2 * interval '1 second' for update skip locked
+       where kind = 'dispatch' and taken_at < now() - ${ageSeconds} * interval '1 second' for update skip locked
      ), waiting as materialized (
-       select old.lease_id, o.outbox_id, o.company_id, o.priority, o.outbox_id = any($1) as queued
+       select old.lease_id, o.outbox_id, o.company_id, o.priority, o.outbox_id = any(${queued}) as queued
        from old cross join unnest(old.outbox_ids) as i(id) join email_outbox o on o.outbox_id = i.id
        where ${WAITING_AND_DUE}
          -- A worker has leased it since, or it was dispatched again. An older lease may still list an e-mail that its worker has
@@ -75,27 +68,21 @@ export async function returnWithoutJob(db: Queryable, queued: string[], ageSecon
        insert into email_ready (company_id, priority, outbox_id)
        select distinct company_id, priority, outbox_id from waiting where not queued ${LOCK_EXISTING_READY_ROW}
      ), kept as (
-       update leases l set outbox_ids = still.ids, expires_at = now() + $3 * interval '1 second'
+       update leases l set outbox_ids = still.ids, expires_at = now() + ${DISPATCH_SECONDS} * interval '1 second'
        from (select lease_id, array_agg(outbox_id) as ids from waiting where queued group by lease_id) still
        where l.lease_id = still.lease_id
      ), ended as (
        delete from leases l using old where l.lease_id = old.lease_id
          and not exists (select from waiting w where w.lease_id = old.lease_id and w.queued)
      )
-     select distinct outbox_id from waiting where not queued`,
-    [queued, ageSeconds, DISPATCH_SECONDS],
-  )
-  return rows.map(row => row.outbox_id)
+     select distinct outbox_id from waiting where not queued`
+  return rows.map(row => row.outboxId)
 }
 
 export async function findCompanies(db: Queryable, outboxIds: string[]): Promise<Map<string, string>> {
-  const rows = await run<{ outbox_id: string; company_id: string }>(
-    db,
-    'find-companies',
-    `select outbox_id, company_id from email_outbox where outbox_id = any($1)`,
-    [outboxIds],
-  )
-  return new Map(rows.map(row => [row.outbox_id, row.company_id]))
+  const rows = await sql<{ outboxId: string; companyId: string }>(db, 'find-companies')`
+    select outbox_id, company_id from email_outbox where outbox_id = any(${outboxIds})`
+  return new Map(rows.map(row => [row.outboxId, row.companyId]))
 }
 
 /**

@@ -1,4 +1,4 @@
-import { type Queryable, run } from '../platform/postgres/query.ts'
+import { type Queryable, sql } from '../platform/postgres/query.ts'
 import { enqueueWebhooks } from '../webhooks/enqueue.ts'
 
 /** `unknown`: those that may have left. */
@@ -11,16 +11,14 @@ export type Expired = { expired: string[]; unknown: string[] }
  * worker has taken up the e-mail, as when one finds that its time is over (sending/settlement.ts).
  */
 export async function expireWaitingEmails(db: Queryable, limit = 10_000): Promise<Expired> {
-  const [row] = await run<Expired>(
-    db,
-    'expire-waiting-emails',
-    `with late as materialized (
+  const [row] = await sql<Expired>(db, 'expire-waiting-emails')`
+    with late as materialized (
        select o.outbox_id, o.company_id, o.test, o.priority, o.attempts, o.attempt_id, o.provider, o.started_at is not null as may_have_left
        from email_ready r
        join email_outbox o on o.outbox_id = r.outbox_id
        where r.outbox_id < uuid_v7_floor(now() - interval '23 hours') and o.expires_at <= now()
          and o.status in ('PENDING', 'RETRY_SCHEDULED')
-       limit $1 for update of o skip locked
+       limit ${limit} for update of o skip locked
      ), expired as (
        update email_outbox o set status = 'EXPIRED', next_attempt_at = null, failed_at = now(), error_code = 'EXPIRED', provider_code = null,
          error_category = 'TIMEOUT_ERROR', failure_reason = 'Not sent within 24 hours of its due time'
@@ -45,8 +43,6 @@ export async function expireWaitingEmails(db: Queryable, limit = 10_000): Promis
      ), ${enqueueWebhooks(`select late.company_id, late.test, late.outbox_id, v.event_id, 'email.expired' as type
        from put_events v join late on late.outbox_id = v.outbox_id`)}
      select coalesce(array_agg(outbox_id) filter (where not may_have_left), '{}') as expired,
-       coalesce(array_agg(outbox_id) filter (where may_have_left), '{}') as unknown from late`,
-    [limit],
-  )
+       coalesce(array_agg(outbox_id) filter (where may_have_left), '{}') as unknown from late`
   return row!
 }

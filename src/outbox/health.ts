@@ -1,4 +1,4 @@
-import { type Queryable, run } from '../platform/postgres/query.ts'
+import { type Queryable, sql } from '../platform/postgres/query.ts'
 import { DUE_SINCE } from './claim.ts'
 
 export type Health = {
@@ -20,10 +20,8 @@ export type Health = {
 
 /** Counts up to 100 000, so that the query stays cheap with a large backlog. */
 export async function readHealth(db: Queryable): Promise<Health> {
-  const [row] = await run<Health>(
-    db,
-    'read-health',
-    `select current_setting('server_version_num')::int as version, (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs",
+  const [row] = await sql<Health>(db, 'read-health')`
+    select current_setting('server_version_num')::int as version, (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs",
        (select to_char(min(day) - interval '1 day', 'YYYYMMDD')
         from generate_series(date_trunc('day', now() at time zone 'UTC'), now() at time zone 'UTC' + interval '30 days', interval '1 day') day
         cross join unnest(array['email_outbox', 'email_recipients', 'email_content', 'email_attachments', 'email_events']) parent
@@ -37,9 +35,7 @@ export async function readHealth(db: Queryable): Promise<Health> {
        (select count(*) from unknown_sends)::int as unknown, (select count(*) from dead_letters)::int as "deadLetters",
        coalesce((select json_agg(json_build_object('host', host, 'pid', pid, 'lane', lane, 'concurrency', concurrency) order by started_at)
          from workers where seen_at > now() - interval '15 seconds'), '[]') as workers,
-       (select count(*) from leases where expires_at < now() - interval '30 seconds')::int as "expiredLeases"`,
-    [],
-  )
+       (select count(*) from leases where expires_at < now() - interval '30 seconds')::int as "expiredLeases"`
   return row!
 }
 
@@ -47,16 +43,12 @@ export type LockWait = { seconds: number; blockerPid: number; blockerRole: strin
 
 /** The session of the gateway that waits longest for a lock, and who holds it; null: none waits. */
 export async function findLongestLockWait(db: Queryable): Promise<LockWait | null> {
-  const [row] = await run<LockWait>(
-    db,
-    'find-longest-lock-wait',
-    `select extract(epoch from clock_timestamp() - w.state_change)::float8 as seconds, b.pid as "blockerPid", b.usename as "blockerRole"
+  const [row] = await sql<LockWait>(db, 'find-longest-lock-wait')`
+    select extract(epoch from clock_timestamp() - w.state_change)::float8 as seconds, b.pid as "blockerPid", b.usename as "blockerRole"
      from pg_stat_activity w join pg_stat_activity b on b.pid = any(pg_blocking_pids(w.pid))
      where w.datname = current_database() and w.wait_event_type = 'Lock'
      -- The one that itself waits for nobody is the cause.
-     order by b.wait_event_type is not distinct from 'Lock', w.state_change limit 1`,
-    [],
-  )
+     order by b.wait_event_type is not distinct from 'Lock', w.state_change limit 1`
   return row ?? null
 }
 
@@ -64,31 +56,23 @@ export type IdleTransaction = { pid: number; application: string; role: string; 
 
 /** The session that has been idle in its transaction for longest: it does nothing, and keeps its snapshot and its locks. */
 export async function findIdleTransaction(db: Queryable): Promise<IdleTransaction | null> {
-  const [row] = await run<IdleTransaction>(
-    db,
-    'find-idle-transaction',
-    `select pid, application_name as application, usename as role,
+  const [row] = await sql<IdleTransaction>(db, 'find-idle-transaction')`
+    select pid, application_name as application, usename as role,
        extract(epoch from clock_timestamp() - state_change)::float8 as seconds
      from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'
-     order by state_change limit 1`,
-    [],
-  )
+     order by state_change limit 1`
   return row ?? null
 }
 
 /** Fails when the database does not answer. */
 export async function ping(db: Queryable): Promise<void> {
-  await run(db, 'ping', 'select 1', [])
+  await sql(db, 'ping')`select 1`
 }
 
 /** The settings that are in effect on a connection; a pooler may have ignored ours. */
 export async function readSession(db: Queryable): Promise<{ jit: string; limitSeconds: number }> {
-  const [row] = await run<{ jit: string; limitSeconds: number }>(
-    db,
-    'read-session',
-    `select current_setting('jit') as jit,
-       extract(epoch from current_setting('statement_timeout')::interval)::float8 as "limitSeconds"`,
-    [],
-  )
+  const [row] = await sql<{ jit: string; limitSeconds: number }>(db, 'read-session')`
+    select current_setting('jit') as jit,
+       extract(epoch from current_setting('statement_timeout')::interval)::float8 as "limitSeconds"`
   return row!
 }

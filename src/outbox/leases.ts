@@ -1,17 +1,13 @@
-import { type Queryable, run } from '../platform/postgres/query.ts'
+import { type Queryable, sql } from '../platform/postgres/query.ts'
 import { IS_READY, IS_SCHEDULED, LOCK_EXISTING_READY_ROW, WAITING_AND_DUE } from './sql.ts'
 
 export async function renewLeases(db: Queryable, leaseIds: string[], leaseSeconds: number): Promise<void> {
-  await run(
-    db,
-    'renew-leases',
-    `update leases set expires_at = now() + $2 * interval '1 second' where lease_id = any($1)`,
-    [leaseIds, leaseSeconds],
-  )
+  await sql(db, 'renew-leases')`
+    update leases set expires_at = now() + ${leaseSeconds} * interval '1 second' where lease_id = any(${leaseIds})`
 }
 
 export async function endLeases(db: Queryable, leaseIds: string[]): Promise<void> {
-  if (leaseIds.length > 0) await run(db, 'end-leases', `delete from leases where lease_id = any($1)`, [leaseIds])
+  if (leaseIds.length > 0) await sql(db, 'end-leases')`delete from leases where lease_id = any(${leaseIds})`
 }
 
 /** `notTaken`: dispatched, and no worker took the job. `lost`: the ids of those that a worker had, counted as unstarted and as unknown. */
@@ -32,11 +28,9 @@ export async function returnExpiredLeases(
   db: Queryable,
   options: { all: boolean; idempotentProviders: string[]; graceSeconds: number },
 ): Promise<Returned> {
-  const [row] = await run<Returned>(
-    db,
-    'return-expired-leases',
-    `with expired as materialized (
-       select lease_id, kind, outbox_ids, taken_at from leases where $1 or expires_at < now() for update skip locked
+  const [row] = await sql<Returned>(db, 'return-expired-leases')`
+    with expired as materialized (
+       select lease_id, kind, outbox_ids, taken_at from leases where ${options.all} or expires_at < now() for update skip locked
      ), listed as materialized (
        select distinct on (outbox_id) lease_id, kind, taken_at, outbox_id from (
          select lease_id, kind, taken_at, unnest(outbox_ids) as outbox_id from expired) t
@@ -79,7 +73,7 @@ export async function returnExpiredLeases(
      ), put_unknown as (
        insert into unknown_sends (outbox_id, attempt_id, provider, reason, resolve_at)
        select outbox_id, attempt_id, provider, 'WORKER_LOST',
-         now() + case when provider = any($2) then interval '0' else $3 * interval '1 second' end
+         now() + case when provider = any(${options.idempotentProviders}) then interval '0' else ${options.graceSeconds} * interval '1 second' end
        from unfinished where started
        on conflict (outbox_id) do update set attempt_id = excluded.attempt_id, provider = excluded.provider, reason = excluded.reason,
          since = now(), resolve_at = excluded.resolve_at
@@ -107,8 +101,6 @@ export async function returnExpiredLeases(
      select count(*) filter (where not started and kind = 'work')::int as unstarted, count(*) filter (where started)::int as unknown,
        count(*) filter (where not started and kind = 'dispatch')::int as "notTaken",
        json_build_object('unstarted', coalesce(json_agg(outbox_id) filter (where not started and kind = 'work'), '[]'),
-         'unknown', coalesce(json_agg(outbox_id) filter (where started), '[]')) as lost from unfinished`,
-    [options.all, options.idempotentProviders, options.graceSeconds],
-  )
+         'unknown', coalesce(json_agg(outbox_id) filter (where started), '[]')) as lost from unfinished`
   return row!
 }

@@ -1,4 +1,4 @@
-import { type Queryable, run } from '../platform/postgres/query.ts'
+import { type Queryable, run, sql } from '../platform/postgres/query.ts'
 import type { RetryPolicyName } from '../settings/retry.ts'
 import { blocks } from '../suppression/list.ts'
 import { ofBatch, ofEmail } from './batch-arrays.ts'
@@ -112,12 +112,8 @@ export type Attachment = { filename: string; contentType: string; contentId: str
 
 /** Apart from the e-mail: ten megabytes are held only while they are being sent. */
 export async function loadAttachments(db: Queryable, outboxId: string): Promise<Attachment[]> {
-  return run<Attachment>(
-    db,
-    'load-attachments',
-    `select filename, content_type as "contentType", content_id as "contentId",
+  return sql<Attachment>(db, 'load-attachments')`
+    select filename, content_type, content_id,
        translate(encode(content, 'base64'), E'\\n', '') as base64
-     from email_attachments where outbox_id = $1 order by ordinal`,
-    [outboxId],
-  )
+     from email_attachments where outbox_id = ${outboxId} order by ordinal`
 }

@@ -1,4 +1,4 @@
-import { type Queryable, run } from '../platform/postgres/query.ts'
+import { fragment, type Queryable, run, sql } from '../platform/postgres/query.ts'
 import { IS_READY, IS_SCHEDULED, WAITING_AND_DUE } from './sql.ts'
 
 export type Orphan = { outboxId: string; status: string }
@@ -25,17 +25,16 @@ export async function recoverOrphans(db: Queryable, graceSeconds: number): Promi
       unfinished += found!.unfinished
       orphans.push(...found!.orphans)
     }
-    await run(db, 'orphan-check-done', 'update orphan_checks set unfinished = $2 where day = $1', [day, unfinished])
+    await sql(db, 'orphan-check-done')`
+      update orphan_checks set unfinished = ${unfinished} where day = ${day}`
   }
   return orphans
 }
 
 /** A day whose check is due; from now on no other process takes it. */
 async function takeDueDay(db: Queryable): Promise<string | null> {
-  const [row] = await run<{ day: string }>(
-    db,
-    'take-day-to-check',
-    `with days as (
+  const [row] = await sql<{ day: string }>(db, 'take-day-to-check')`
+    with days as (
        select to_date(right(c.relname, 8), 'YYYYMMDD') as day
        from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = 'email_outbox'::regclass
      ), due as (
@@ -45,14 +44,12 @@ async function takeDueDay(db: Queryable): Promise<string | null> {
      )
      insert into orphan_checks as c (day) select day from due
      on conflict (day) do update set checked_at = now(), unfinished = null where ${isDue('c')}
-     returning day::text`,
-    [],
-  )
+     returning day::text`
   return row?.day ?? null
 }
 
 /** A time that has not come yet was written before the clock was set back. */
-const isDue = (check: string) => `(${check}.checked_at > now() or ${check}.checked_at < now() - case
+const isDue = (check: string) => fragment`(${check}.checked_at > now() or ${check}.checked_at < now() - case
   when ${check}.unfinished = 0 and ${check}.day < (now() at time zone 'UTC')::date - 1 then interval '1 day' else interval '1 hour' end)`
 
 const ofHour = (table: string) =>

@@ -1,4 +1,4 @@
-import { iso, type Queryable, run } from '../platform/postgres/query.ts'
+import { fragment, iso, type Queryable, run, sql } from '../platform/postgres/query.ts'
 import { uuidOf } from '../platform/text/uuid.ts'
 import type { ReportingProvider } from '../providers/reports.ts'
 
@@ -12,7 +12,7 @@ export async function storeProviderEvents(db: Queryable, events: IncomingEvent[]
     x: externalId,
     t: storable(payload),
   }))
-  const stored = await run<{ event_id: string }>(
+  const stored = await run<{ eventId: string }>(
     db,
     'store-provider-events',
     // Ordered by id, so that two batches with the same events cannot deadlock.
@@ -21,7 +21,7 @@ export async function storeProviderEvents(db: Queryable, events: IncomingEvent[]
      on conflict do nothing returning event_id`,
     [JSON.stringify(rows)],
   )
-  const fresh = new Set(stored.map(row => row.event_id))
+  const fresh = new Set(stored.map(row => row.eventId))
   return rows.map(({ i }) => fresh.delete(i))
 }
 
@@ -39,12 +39,8 @@ export type WaitingEvent = {
 
 /** Locked until the transaction ends; other processes skip them. */
 export async function takeProviderEvents(tx: Queryable, limit: number): Promise<WaitingEvent[]> {
-  return run<WaitingEvent>(
-    tx,
-    'take-provider-events',
-    `${WAITING_EVENTS} order by next_try_at limit $1 for update skip locked`,
-    [limit],
-  )
+  return sql<WaitingEvent>(tx, 'take-provider-events')`
+    ${WAITING_EVENTS} order by next_try_at limit ${limit} for update skip locked`
 }
 
 /**
@@ -52,11 +48,11 @@ export async function takeProviderEvents(tx: Queryable, limit: number): Promise<
  * a transaction a moment before it gives up the locks.
  */
 export async function takeProviderEvent(tx: Queryable, eventId: string): Promise<WaitingEvent[]> {
-  return run<WaitingEvent>(tx, 'take-provider-event', `${WAITING_EVENTS} and event_id = $1 for update`, [eventId])
+  return sql<WaitingEvent>(tx, 'take-provider-event')`${WAITING_EVENTS} and event_id = ${eventId} for update`
 }
 
-const WAITING_EVENTS = `
-  select event_id as "eventId", provider, payload, attempts, ${iso('received_at')} as "receivedAt",
+const WAITING_EVENTS = fragment`
+  select event_id, provider, payload, attempts, ${iso('received_at')} as "receivedAt",
     extract(epoch from now() - received_at)::float8 as "ageSeconds"
   from provider_events where state = 'waiting' and next_try_at <= now()`
 
@@ -72,30 +68,22 @@ export type EventEnd = {
 
 /** The payload contains addresses, so it is deleted as soon as it is not needed any more. */
 export async function finishProviderEvents(tx: Queryable, ends: EventEnd[]): Promise<void> {
-  await run(
-    tx,
-    'finish-provider-events',
-    `update provider_events e set state = i.state, outbox_id = i."outboxId", note = left(i.note, 500),
+  await sql(tx, 'finish-provider-events')`
+    update provider_events e set state = i.state, outbox_id = i."outboxId", note = left(i.note, 500),
        payload = case when i.state in ('processed', 'ignored') then null else e.payload end,
        attempts = least(32000, e.attempts + case when i.counts then 1 else 0 end),
        next_try_at = case when i.state = 'waiting' then now() + i."retrySeconds" * interval '1 second' else e.next_try_at end
-     from json_to_recordset($1::json) as i("eventId" uuid, state text, "outboxId" uuid, note text, "retrySeconds" float8, counts boolean)
-     where e.event_id = i."eventId"`,
-    [JSON.stringify(ends)],
-  )
+     from json_to_recordset(${JSON.stringify(ends)}::json) as i("eventId" uuid, state text, "outboxId" uuid, note text, "retrySeconds" float8, counts boolean)
+     where e.event_id = i."eventId"`
 }
 
 /** Returns how many were deleted, up to `limit`. Events in state `waiting` are never purged. */
 export async function purgeProviderEvents(db: Queryable, days: number, limit: number): Promise<number> {
-  const rows = await run(
-    db,
-    'purge-provider-events',
-    `delete from provider_events where event_id in (
-       select event_id from provider_events where received_at < now() - $1 * interval '1 day' and state <> 'waiting'
-       limit $2 for update skip locked)
-     returning 1 as one`,
-    [days, limit],
-  )
+  const rows = await sql(db, 'purge-provider-events')`
+    delete from provider_events where event_id in (
+       select event_id from provider_events where received_at < now() - ${days} * interval '1 day' and state <> 'waiting'
+       limit ${limit} for update skip locked)
+     returning 1 as one`
   return rows.length
 }
 
@@ -103,14 +91,10 @@ export type InboxState = { waiting: number; oldestSeconds: number | null }
 
 /** Counts up to 100 000. `oldestSeconds`: of the events that could be processed now. */
 export async function readInbox(db: Queryable): Promise<InboxState> {
-  const [row] = await run<InboxState>(
-    db,
-    'read-inbox',
-    `select (select count(*) from (select from provider_events where state = 'waiting' limit 100000) w)::int as waiting,
+  const [row] = await sql<InboxState>(db, 'read-inbox')`
+    select (select count(*) from (select from provider_events where state = 'waiting' limit 100000) w)::int as waiting,
        (select extract(epoch from now() - min(received_at))::float8 from (
          select received_at from provider_events where state = 'waiting' and next_try_at <= now() order by next_try_at limit 10000) d
-       ) as "oldestSeconds"`,
-    [],
-  )
+       ) as "oldestSeconds"`
   return row!
 }

@@ -1,4 +1,4 @@
-import { idRange, iso, type Queryable, run } from '../platform/postgres/query.ts'
+import { idRange, iso, type Queryable, run, sql } from '../platform/postgres/query.ts'
 import { enqueueWebhooks } from '../webhooks/enqueue.ts'
 import { originalData } from './dead-letters.ts'
 import { RECIPIENT_RECORD } from './logged-emails.ts'
@@ -35,14 +35,14 @@ export type Locked = { emails: Map<string, FeedbackEmail>; busy: Set<string> }
  */
 export async function lockEmails(tx: Queryable, outboxIds: string[]): Promise<Locked> {
   if (outboxIds.length === 0) return { emails: new Map(), busy: new Set() }
-  const locked = await run<{ outbox_id: string }>(
+  const locked = await run<{ outboxId: string }>(
     tx,
     'lock-emails-for-feedback',
     `select outbox_id from email_outbox where outbox_id = any($1) and outbox_id between $2 and $3
      order by outbox_id for update skip locked`,
     [outboxIds, ...rangeOf(outboxIds)],
   )
-  const mine = locked.map(row => row.outbox_id)
+  const mine = locked.map(row => row.outboxId)
   const rows = await run<FeedbackEmail>(
     tx,
     'read-emails-for-feedback',
@@ -70,13 +70,13 @@ export async function lockEmails(tx: Queryable, outboxIds: string[]): Promise<Lo
 }
 
 async function existing(tx: Queryable, outboxIds: string[]): Promise<Set<string>> {
-  const rows = await run<{ outbox_id: string }>(
+  const rows = await run<{ outboxId: string }>(
     tx,
     'find-busy-emails',
     `select outbox_id from email_outbox where outbox_id = any($1) and outbox_id between $2 and $3`,
     [outboxIds, ...rangeOf(outboxIds)],
   )
-  return new Set(rows.map(row => row.outbox_id))
+  return new Set(rows.map(row => row.outboxId))
 }
 
 /** How far back a report without tags is matched by its message id. */
@@ -85,14 +85,10 @@ const SEARCH_DAYS = 45
 /** Which e-mails became these messages. */
 export async function findByMessage(tx: Queryable, messageIds: string[]): Promise<Map<string, string>> {
   if (messageIds.length === 0) return new Map()
-  const rows = await run<{ message_id: string; outbox_id: string }>(
-    tx,
-    'find-by-message',
-    `select metadata ->> 'messageId' as message_id, outbox_id from email_events
-     where type = 'SENT' and metadata ->> 'messageId' = any($1) and outbox_id >= uuid_v7_floor(now() - $2 * interval '1 day')`,
-    [messageIds, SEARCH_DAYS],
-  )
-  return new Map(rows.map(row => [row.message_id, row.outbox_id]))
+  const rows = await sql<{ messageId: string; outboxId: string }>(tx, 'find-by-message')`
+    select metadata ->> 'messageId' as message_id, outbox_id from email_events
+     where type = 'SENT' and metadata ->> 'messageId' = any(${messageIds}) and outbox_id >= uuid_v7_floor(now() - ${SEARCH_DAYS} * interval '1 day')`
+  return new Map(rows.map(row => [row.messageId, row.outboxId]))
 }
 
 export type DecidedEmail = { email: FeedbackEmail; decision: FeedbackDecision }
@@ -196,7 +192,7 @@ async function putEvents(tx: Queryable, decided: DecidedEmail[]): Promise<Set<st
     })),
   )
   if (rows.length === 0) return new Set()
-  const written = await run<{ event_id: string }>(
+  const written = await run<{ eventId: string }>(
     tx,
     'put-feedback-events',
     `with input as materialized (
@@ -213,7 +209,7 @@ async function putEvents(tx: Queryable, decided: DecidedEmail[]): Promise<Set<st
      select event_id from written`,
     [JSON.stringify(rows), ...rangeOf(rows.map(row => row.o))],
   )
-  return new Set(written.map(row => row.event_id))
+  return new Set(written.map(row => row.eventId))
 }
 
 /** A provider that rejects a message after it accepted it: a dead letter, as when it refuses at once. */
@@ -222,26 +218,22 @@ async function putRejected(tx: Queryable, decided: DecidedEmail[]): Promise<void
     .filter(({ decision }) => decision.moved && decision.status === 'REJECTED')
     .map(({ email }) => email.outboxId)
   if (ids.length === 0) return
-  await run(
-    tx,
-    'put-feedback-rejected',
-    `with dead as (
+  await sql(tx, 'put-feedback-rejected')`
+    with dead as (
        insert into dead_letters (outbox_id, company_id, failed_attempts, last_failure_reason, last_failure_code, last_failure_at,
          retry_history, original_data, enqueued_at)
        select o.outbox_id, o.company_id, greatest(1, o.attempts), o.failure_reason, o.error_code, o.failed_at,
          jsonb_build_array(jsonb_build_object('attempt', greatest(1, o.attempts), 'timestamp', o.failed_at, 'error', o.error_code,
            'message', o.failure_reason)),
          ${originalData('o')}, o.created_at
-       from email_outbox o where o.outbox_id = any($1)
+       from email_outbox o where o.outbox_id = any(${ids})
        on conflict (outbox_id) do nothing
        returning outbox_id, company_id, failed_attempts, last_failure_reason, last_failure_code
      )
      insert into email_events (outbox_id, company_id, type, created_at, metadata)
      select outbox_id, company_id, 'DLQ_MOVED', now() + interval '1 millisecond',
        jsonb_build_object('attempts', failed_attempts, 'lastError', last_failure_reason, 'lastErrorCode', last_failure_code)
-     from dead`,
-    [ids],
-  )
+     from dead`
 }
 
 /** Evidence resolves an unknown send, and removes a dead letter. */
@@ -251,11 +243,7 @@ async function removeUnknownAndDeadLetter(tx: Queryable, decided: DecidedEmail[]
   const notDead = decided
     .filter(({ decision }) => decision.moved && decision.status !== 'REJECTED')
     .map(({ email }) => email.outboxId)
-  await run(
-    tx,
-    'remove-unknown-and-dead-letter',
-    `with removed as (delete from dead_letters where outbox_id = any($2))
-     delete from unknown_sends where outbox_id = any($1)`,
-    [known, notDead],
-  )
+  await sql(tx, 'remove-unknown-and-dead-letter')`
+    with removed as (delete from dead_letters where outbox_id = any(${notDead}))
+     delete from unknown_sends where outbox_id = any(${known})`
 }

@@ -1,5 +1,13 @@
 import type pg from 'pg'
-import { inTransaction, type Queryable, runUnprepared, withConnection } from '../platform/postgres/query.ts'
+import {
+  fragment,
+  inTransaction,
+  literal,
+  type Queryable,
+  runUnprepared,
+  sql,
+  withConnection,
+} from '../platform/postgres/query.ts'
 import { FINAL_STATUSES } from './states.ts'
 
 /** Days that are kept; 0: without end. */
@@ -32,23 +40,20 @@ export async function dropOldDays(pool: pg.Pool, keep: DayRetention): Promise<{ 
 }
 
 /** Time to mend or acknowledge what is lost of a day: later, retention drops it all the same. */
-const TIME_TO_MEND = `interval '7 days'`
+const TIME_TO_MEND = fragment`interval '7 days'`
 
 /**
  * Days whose youngest e-mail is older than that and that still have one of the tables. Events go when the ledger has counted the day,
  * every e-mail of it has ended, and nothing is missing.
  */
 async function listOldDays(db: Queryable, kind: Kind, days: number): Promise<string[]> {
-  const rows = await runUnprepared<{ day: string }>(
-    db,
-    `select d.day::text from email_days d
-     where d.day < (now() at time zone 'UTC')::date - $1::int and ($2 = 'content' or d.events_dropped_at is not null
+  const rows = await sql<{ day: string }>(db)`
+    select d.day::text from email_days d
+     where d.day < (now() at time zone 'UTC')::date - ${days}::int and (${kind} = 'content' or d.events_dropped_at is not null
          or (d.counted_at is not null and not exists (select from ledger l where l.day = d.day and (l.waiting + l.unknown > 0
            or (l.imbalance > l.acknowledged and l.imbalanced_since > now() - ${TIME_TO_MEND})))))
-       and exists (select from unnest($3::text[]) as parent where to_regclass(parent || '_' || to_char(d.day, 'YYYYMMDD')) is not null)
-     order by d.day`,
-    [days, kind, KINDS[kind].tables],
-  )
+       and exists (select from unnest(${KINDS[kind].tables}::text[]) as parent where to_regclass(parent || '_' || to_char(d.day, 'YYYYMMDD')) is not null)
+     order by d.day`
   return rows.map(row => row.day)
 }
 
@@ -88,13 +93,10 @@ async function hasOpenEmail(db: Queryable, day: string): Promise<boolean> {
 async function takeDay(db: Queryable, kind: Kind, day: string): Promise<boolean> {
   const { mark } = KINDS[kind]
   const events = kind === 'emails' ? ', events_dropped_at = coalesce(events_dropped_at, now())' : ''
-  const taken = await runUnprepared(
-    db,
-    `update email_days set drop_started_at = now(), ${mark} = coalesce(${mark}, now())${events}
-     where day = $1 and (${mark} is null or drop_started_at > now() or drop_started_at < now() - interval '1 hour')
-     returning day`,
-    [day],
-  )
+  const taken = await sql(db)`
+    update email_days set drop_started_at = now(), ${fragment`${mark}`} = coalesce(${fragment`${mark}`}, now())${fragment`${events}`}
+     where day = ${day} and (${fragment`${mark}`} is null or drop_started_at > now() or drop_started_at < now() - interval '1 hour')
+     returning day`
   return taken.length > 0
 }
 
@@ -103,15 +105,12 @@ async function forgetEmails(tx: Queryable, day: string): Promise<void> {
   const bounds = [`${day}T00:00:00Z`, new Date(Date.parse(`${day}T00:00:00Z`) + 86_400_000).toISOString()]
   for (const table of ['dead_letters', 'person_erasure_emails'])
     await runUnprepared(tx, `delete from ${table} where ${ofHour('outbox_id')}`, bounds)
-  await runUnprepared(tx, 'delete from orphan_checks where day = $1', [day])
+  await sql(tx)`delete from orphan_checks where day = ${day}`
   // The sums are kept. What was lost of the day can no longer be found, nor named.
   await runUnprepared(tx, "update ledger set missing = '{}' where day = $1 and imbalance > 0", [day])
-  await runUnprepared(
-    tx,
-    `update ledger set acknowledged = imbalance, acknowledged_at = now(), acknowledged_by = 'retention', acknowledged_reason = 'The day was dropped'
-     where day = $1 and imbalance > acknowledged`,
-    [day],
-  )
+  await sql(tx)`
+    update ledger set acknowledged = imbalance, acknowledged_at = now(), acknowledged_by = 'retention', acknowledged_reason = 'The day was dropped'
+     where day = ${day} and imbalance > acknowledged`
 }
 
 const BATCH = 2_000
@@ -134,7 +133,7 @@ with ended as materialized (
   select distinct c.outbox_id from ${table} c join email_outbox o on o.outbox_id = c.outbox_id
   where ${ofDay('c.outbox_id')} and ${ofDay('o.outbox_id')} and o.status in (${ENDED})
     and not exists (select from dead_letters d where d.outbox_id = c.outbox_id and d.original_data is not null)
-  limit ${BATCH}
+  limit ${literal(BATCH)}
 ), deleted as (
   delete from ${table} c where c.outbox_id = any(array(select outbox_id from ended)) and ${ofDay('c.outbox_id')}
 )
@@ -155,11 +154,8 @@ async function dropPartition(pool: pg.Pool, parent: string, day: string): Promis
 
 /** A detachment that was interrupted, by a time limit or a crash, is finished. */
 async function detach(pool: pg.Pool, parent: string, child: string): Promise<void> {
-  const [attached] = await runUnprepared<{ pending: boolean }>(
-    pool,
-    'select inhdetachpending as pending from pg_inherits where inhparent = to_regclass($1) and inhrelid = to_regclass($2)',
-    [parent, child],
-  )
+  const [attached] = await sql<{ pending: boolean }>(pool)`
+    select inhdetachpending as pending from pg_inherits where inhparent = to_regclass(${parent}) and inhrelid = to_regclass(${child})`
   if (!attached) return
   await withConnection(pool, db =>
     db.query(`alter table ${parent} detach partition ${child} ${attached.pending ? 'finalize' : 'concurrently'}`),

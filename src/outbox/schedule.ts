@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Queryable, run } from '../platform/postgres/query.ts'
+import { type Queryable, run, sql } from '../platform/postgres/query.ts'
 import { LOCK_EXISTING_READY_ROW } from './sql.ts'
 
 /**
@@ -8,18 +8,16 @@ import { LOCK_EXISTING_READY_ROW } from './sql.ts'
  * moment behind), a claim would take its ready row away, find it not due, and nobody would come back to it.
  */
 export async function readyDueEmails(db: Queryable, limit: number): Promise<number> {
-  const [row] = await run<{ count: number }>(
-    db,
-    'ready-due-emails',
-    `with locked as materialized (
+  const [row] = await sql<{ count: number }>(db, 'ready-due-emails')`
+    with locked as materialized (
        -- Locked in the order of their times until there are enough: those that others keep locked do not count.
        select d.due_at, d.outbox_id from (select due_at, outbox_id from email_scheduled where due_at <= now() order by due_at) d
-       cross join lateral (select from email_outbox o where o.outbox_id = d.outbox_id for update skip locked) o limit $1
+       cross join lateral (select from email_outbox o where o.outbox_id = d.outbox_id for update skip locked) o limit ${limit}
      ), without_email as materialized (
-       select d.due_at, d.outbox_id from (select due_at, outbox_id from email_scheduled where due_at <= now() order by due_at limit $1) d
+       select d.due_at, d.outbox_id from (select due_at, outbox_id from email_scheduled where due_at <= now() order by due_at limit ${limit}) d
        where not exists (select from email_outbox o where o.outbox_id = d.outbox_id)
      ), moved as (
-       delete from email_scheduled s using (select * from without_email union all select * from locked limit $1) due
+       delete from email_scheduled s using (select * from without_email union all select * from locked limit ${limit}) due
        where s.due_at = due.due_at and s.outbox_id = due.outbox_id
        returning s.company_id, s.priority, s.outbox_id, s.due_at
      ), cleared as (
@@ -30,9 +28,7 @@ export async function readyDueEmails(db: Queryable, limit: number): Promise<numb
        insert into email_ready (company_id, priority, outbox_id) select distinct company_id, priority, outbox_id from moved
        ${LOCK_EXISTING_READY_ROW}
      )
-     select count(*)::int as count from moved`,
-    [limit],
-  )
+     select count(*)::int as count from moved`
   return row!.count
 }
 

@@ -1,4 +1,4 @@
-import { idRange, type Queryable, run } from '../platform/postgres/query.ts'
+import { idRange, type Queryable, run, sql } from '../platform/postgres/query.ts'
 import { enqueueWebhooks } from '../webhooks/enqueue.ts'
 import { ALL_LEASES_LOCKED, elementFor, ofBatch, writeBatch } from './batch-arrays.ts'
 import { originalData } from './dead-letters.ts'
@@ -62,21 +62,21 @@ export async function settleAttempts(db: Queryable, settlements: Settlement[]): 
 /** Nearly every settlement is of this kind, so it has a short statement of its own. */
 async function settleSent(db: Queryable, settlements: Settlement[]): Promise<boolean[]> {
   return writeBatch(settlements, async (sorted, ids) => {
-    const rows = await run<{ outbox_id: string }>(db, 'settle-sent', SETTLE_SENT, [
+    const rows = await run<{ outboxId: string }>(db, 'settle-sent', SETTLE_SENT, [
       ...ids,
       sorted.map(one => keyOf(one.guard)),
       sorted.map(one => one.messageId!.replaceAll('\0', '')),
       sorted.map(one => one.durationMs!),
       sorted.map(one => storable(JSON.stringify(one.events[0]!.metadata))),
     ])
-    return new Set(rows.map(row => row.outbox_id))
+    return new Set(rows.map(row => row.outboxId))
   })
 }
 
 async function settleOthers(db: Queryable, kind: GuardKind, settlements: Settlement[]): Promise<boolean[]> {
   const input = [...idRange(settlements), storable(JSON.stringify(settlements.map(toRow)))]
-  const rows = await run<{ outbox_id: string; guard: string }>(db, `settle-${kind}`, SETTLE[kind], input)
-  const keys = new Set(rows.map(row => row.outbox_id + row.guard))
+  const rows = await run<{ outboxId: string; guard: string }>(db, `settle-${kind}`, SETTLE[kind], input)
+  const keys = new Set(rows.map(row => row.outboxId + row.guard))
   return settlements.map(({ outboxId, guard }) => keys.has(outboxId + keyOf(guard)))
 }
 
@@ -232,17 +232,9 @@ export async function findSettled(db: Queryable, settlements: Settlement[]): Pro
     return event ? [{ settlement: one, event }] : []
   })
   if (withEvent.length === 0) return new Set()
-  const rows = await run<{ nth: number }>(
-    db,
-    'find-settled',
-    `select s.nth::int from unnest($1::uuid[], $2::text[], $3::jsonb[]) with ordinality as s(outbox_id, type, metadata, nth)
+  const rows = await sql<{ nth: number }>(db, 'find-settled')`
+    select s.nth::int from unnest(${withEvent.map(one => one.settlement.outboxId)}::uuid[], ${withEvent.map(one => one.event.type)}::text[], ${withEvent.map(one => storable(JSON.stringify(one.event.metadata)))}::jsonb[]) with ordinality as s(outbox_id, type, metadata, nth)
      where exists (
-       select from email_events e where e.outbox_id = s.outbox_id and e.type = s.type and e.metadata = s.metadata)`,
-    [
-      withEvent.map(one => one.settlement.outboxId),
-      withEvent.map(one => one.event.type),
-      withEvent.map(one => storable(JSON.stringify(one.event.metadata))),
-    ],
-  )
+       select from email_events e where e.outbox_id = s.outbox_id and e.type = s.type and e.metadata = s.metadata)`
   return new Set(rows.map(row => withEvent[row.nth - 1]!.settlement))
 }

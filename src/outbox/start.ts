@@ -1,4 +1,4 @@
-import { type Queryable, run } from '../platform/postgres/query.ts'
+import { type Queryable, run, sql } from '../platform/postgres/query.ts'
 import { ALL_LEASES_LOCKED, elementFor, ofBatch, unlocked, writeBatch } from './batch-arrays.ts'
 import { WAITING_AND_DUE } from './sql.ts'
 
@@ -34,7 +34,7 @@ export async function startAttempts(
       suppressedOrdinals.map(ordinal => ({ outboxId, ordinal })),
     )
     const [name, statement] = statementFor(locked, suppressed.length > 0)
-    const rows = await run<{ outbox_id: string }>(db, name, statement, [
+    const rows = await run<{ outboxId: string }>(db, name, statement, [
       ...ids,
       sorted.map(start => start.attemptId),
       sorted.map(start => start.leaseId),
@@ -43,7 +43,7 @@ export async function startAttempts(
       sorted.map(start => start.attemptsBefore),
       ...(suppressed.length > 0 ? [suppressed.map(one => one.outboxId), suppressed.map(one => one.ordinal)] : []),
     ])
-    return new Set(rows.map(row => row.outbox_id))
+    return new Set(rows.map(row => row.outboxId))
   })
 }
 
@@ -95,15 +95,11 @@ export type FoundStart = 'started' | 'unknown' | null
 /** What became of starts whose commit was not confirmed, by their attempt ids; null: not committed, or somebody else's by now. */
 export async function findStarts(db: Queryable, starts: AttemptStart[]): Promise<FoundStart[]> {
   if (starts.length === 0) return []
-  const rows = await run<{ attempt_id: string; found: FoundStart }>(
-    db,
-    'find-starts',
-    `select o.attempt_id, case o.status when 'PROCESSING' then 'started' when 'UNKNOWN' then 'unknown' end as found
-     from unnest($1::uuid[], $2::uuid[], $3::uuid[]) as s(outbox_id, attempt_id, lease_id)
+  const rows = await sql<{ attemptId: string; found: FoundStart }>(db, 'find-starts')`
+    select o.attempt_id, case o.status when 'PROCESSING' then 'started' when 'UNKNOWN' then 'unknown' end as found
+     from unnest(${starts.map(one => one.outboxId)}::uuid[], ${starts.map(one => one.attemptId)}::uuid[], ${starts.map(one => one.leaseId)}::uuid[]) as s(outbox_id, attempt_id, lease_id)
      join email_outbox o on o.outbox_id = s.outbox_id and o.attempt_id = s.attempt_id
-     where o.lease_id = s.lease_id or (o.status = 'UNKNOWN' and o.lease_id is null)`,
-    [starts.map(one => one.outboxId), starts.map(one => one.attemptId), starts.map(one => one.leaseId)],
-  )
-  const found = new Map(rows.map(row => [row.attempt_id, row.found]))
+     where o.lease_id = s.lease_id or (o.status = 'UNKNOWN' and o.lease_id is null)`
+  const found = new Map(rows.map(row => [row.attemptId, row.found]))
   return starts.map(one => found.get(one.attemptId) ?? null)
 }

@@ -1,4 +1,4 @@
-import { type Queryable, run } from '../platform/postgres/query.ts'
+import { type Queryable, sql } from '../platform/postgres/query.ts'
 
 export type UnknownSend = {
   outboxId: string
@@ -13,15 +13,11 @@ export type UnknownSend = {
 
 /** Unknown sends for which no evidence came in time. */
 export async function listDueUnknownSends(db: Queryable, limit = 500): Promise<UnknownSend[]> {
-  return run<UnknownSend>(
-    db,
-    'list-due-unknown-sends',
-    `select u.outbox_id as "outboxId", u.attempt_id as "attemptId", u.provider, u.reason, o.on_unknown as "onUnknown", o.attempts,
-       o.max_attempts as "maxAttempts", o.expires_at <= now() as expired
+  return sql<UnknownSend>(db, 'list-due-unknown-sends')`
+    select u.outbox_id, u.attempt_id, u.provider, u.reason, o.on_unknown, o.attempts,
+       o.max_attempts, o.expires_at <= now() as expired
      from unknown_sends u join email_outbox o using (outbox_id)
-     where u.resolve_at <= now() and o.status = 'UNKNOWN' order by u.resolve_at limit $1`,
-    [limit],
-  )
+     where u.resolve_at <= now() and o.status = 'UNKNOWN' order by u.resolve_at limit ${limit}`
 }
 
 export type OpenUnknownSend = Pick<UnknownSend, 'outboxId' | 'attemptId' | 'provider' | 'attempts'> & {
@@ -29,35 +25,23 @@ export type OpenUnknownSend = Pick<UnknownSend, 'outboxId' | 'attemptId' | 'prov
 }
 
 export async function findUnknownSend(db: Queryable, outboxId: string): Promise<OpenUnknownSend | null> {
-  const [found] = await run<OpenUnknownSend>(
-    db,
-    'find-unknown-send',
-    `select u.outbox_id as "outboxId", u.attempt_id as "attemptId", u.provider, o.attempts, o.company_id as "companyId"
-     from unknown_sends u join email_outbox o using (outbox_id) where u.outbox_id = $1 and o.status = 'UNKNOWN'`,
-    [outboxId],
-  )
+  const [found] = await sql<OpenUnknownSend>(db, 'find-unknown-send')`
+    select u.outbox_id, u.attempt_id, u.provider, o.attempts, o.company_id
+     from unknown_sends u join email_outbox o using (outbox_id) where u.outbox_id = ${outboxId} and o.status = 'UNKNOWN'`
   return found ?? null
 }
 
 /** `hold`: nothing but evidence moves it, until its time is over. */
 export async function holdUnknownSends(db: Queryable, outboxIds: string[]): Promise<void> {
   if (outboxIds.length === 0) return
-  await run(
-    db,
-    'hold-unknown-sends',
-    `update unknown_sends u set resolve_at = o.expires_at from email_outbox o
-     where u.outbox_id = any($1) and o.outbox_id = u.outbox_id`,
-    [outboxIds],
-  )
+  await sql(db, 'hold-unknown-sends')`
+    update unknown_sends u set resolve_at = o.expires_at from email_outbox o
+     where u.outbox_id = any(${outboxIds}) and o.outbox_id = u.outbox_id`
 }
 
 /** Rows whose e-mail is no longer UNKNOWN, although the statement that changed it did not delete them. */
 export async function forgetResolvedSends(db: Queryable): Promise<void> {
-  await run(
-    db,
-    'forget-resolved-sends',
-    `delete from unknown_sends u where u.resolve_at <= now()
-       and not exists (select from email_outbox o where o.outbox_id = u.outbox_id and o.status = 'UNKNOWN')`,
-    [],
-  )
+  await sql(db, 'forget-resolved-sends')`
+    delete from unknown_sends u where u.resolve_at <= now()
+       and not exists (select from email_outbox o where o.outbox_id = u.outbox_id and o.status = 'UNKNOWN')`
 }

@@ -3,7 +3,7 @@ import { writeAudit } from '../audit/audit.ts'
 import { type Batch, carryOutJob, type Job, type JobKind, submitJob } from '../jobs/jobs.ts'
 import { cancelEmail } from '../outbox/schedule.ts'
 import { FINAL_STATUSES } from '../outbox/states.ts'
-import { inTransaction, iso, type Queryable, run } from '../platform/postgres/query.ts'
+import { fragment, inTransaction, iso, type Queryable, run, sql } from '../platform/postgres/query.ts'
 import { parseBareAddress } from '../platform/text/addresses.ts'
 import { hashDocument } from '../platform/text/hashing.ts'
 import { uuidv7 } from '../platform/text/uuid.ts'
@@ -36,12 +36,9 @@ export async function requestErasure(pool: pg.Pool, request: ErasureRequest): Pr
   await inTransaction(pool, async tx => {
     const job = { companyId, requestedBy, reason: null, isBulkAction: false, total: 0 }
     await submitJob(tx, { jobId, kind: 'erase-person', input: {}, ...job })
-    await run(
-      tx,
-      'put-erasure',
-      `insert into person_erasures (erasure_id, subject_hashes, addresses, recipient_ids, found_hashes) values ($1, $2, $3, $4, $5)`,
-      [jobId, subjectHashes, addresses, recipientIds, foundHashes],
-    )
+    await sql(tx, 'put-erasure')`
+      insert into person_erasures (erasure_id, subject_hashes, addresses, recipient_ids, found_hashes)
+      values (${jobId}, ${subjectHashes}, ${addresses}, ${recipientIds}, ${foundHashes})`
     for (const subjectId of subjectHashes) {
       const entry = { action: 'ERASURE_REQUESTED', subjectType: 'person', subjectId } as const
       await writeAudit(tx, { ...entry, companyId, performedBy: requestedBy, after: { receiptId: jobId } })
@@ -68,12 +65,8 @@ export async function eraseWithin(pool: pg.Pool, erasureId: string, patienceMs: 
 export const erasureJobs: JobKind = { name: 'erase-person', maxErrors: Number.POSITIVE_INFINITY, nextBatch: eraseBatch }
 
 async function eraseBatch(tx: Queryable, job: Job): Promise<Batch> {
-  const [searched] = await run<FoundPerson>(
-    tx,
-    'read-erasure',
-    `select addresses, recipient_ids as "recipientIds" from person_erasures where erasure_id = $1 and addresses is not null`,
-    [job.jobId],
-  )
+  const [searched] = await sql<FoundPerson>(tx, 'read-erasure')`
+    select addresses, recipient_ids from person_erasures where erasure_id = ${job.jobId} and addresses is not null`
   const batch = searched ? await search(tx, job, searched) : await eraseListed(tx, job)
   return { position: {}, ...batch }
 }
@@ -124,7 +117,7 @@ function sum(a: Partial<ErasedCounts>, b: Partial<ErasedCounts>): Partial<Erased
 
 /** Nothing is sent any more. SENT is among them: an event that follows is stored without personal data. */
 const ENDED = [...FINAL_STATUSES, 'SENT'] as const
-const list = (statuses: readonly string[]) => statuses.map(status => `'${status}'`).join(', ')
+const list = (statuses: readonly string[]) => fragment`${statuses.map(status => `'${status}'`).join(', ')}`
 
 type EmailToErase = PersonEmail & {
   /** erase: it has ended. cancel: it waits for this person alone. take-off: it waits for other recipients, too. */
@@ -133,18 +126,14 @@ type EmailToErase = PersonEmail & {
 
 /** Locked until the transaction ends. What is being sent, or what somebody else holds, is left for the next call. */
 async function takeEmailsToErase(tx: Queryable, erasureId: string, limit: number): Promise<EmailToErase[]> {
-  return run<EmailToErase>(
-    tx,
-    'take-emails-to-erase',
-    `select e.outbox_id as "outboxId", e.ordinals, case when o.status in (${list(ENDED)}) then 'erase'
+  return sql<EmailToErase>(tx, 'take-emails-to-erase')`
+    select e.outbox_id, e.ordinals, case when o.status in (${list(ENDED)}) then 'erase'
        when exists (select from email_recipients r where r.outbox_id = e.outbox_id and r.kind = 'to' and not r.suppressed
          and r.ordinal <> all(e.ordinals)) then 'take-off' else 'cancel' end as next
      from person_erasure_emails e join email_outbox o on o.outbox_id = e.outbox_id
-     where e.erasure_id = $1 and (o.status in (${list(ENDED)})
+     where e.erasure_id = ${erasureId} and (o.status in (${list(ENDED)})
        or (o.status in ('PENDING', 'RETRY_SCHEDULED') and o.started_at is null and not e.taken_off))
-     order by e.outbox_id limit $2 for update of o skip locked`,
-    [erasureId, limit],
-  )
+     order by e.outbox_id limit ${limit} for update of o skip locked`
 }
 
 /**
@@ -153,15 +142,11 @@ async function takeEmailsToErase(tx: Queryable, erasureId: string, limit: number
  */
 async function lockDeliveries(tx: Queryable, outboxIds: string[]): Promise<Set<string>> {
   if (outboxIds.length === 0) return new Set()
-  const rows = await run<{ outboxId: string }>(
-    tx,
-    'lock-deliveries-of-emails',
-    `with locked as materialized (
-       select d.endpoint_id, d.delivery_id from webhook_deliveries d where d.outbox_id = any($1::uuid[]) for update skip locked)
-     select distinct d.outbox_id as "outboxId" from webhook_deliveries d
-     where d.outbox_id = any($1::uuid[]) and (d.endpoint_id, d.delivery_id) not in (select endpoint_id, delivery_id from locked)`,
-    [outboxIds],
-  )
+  const rows = await sql<{ outboxId: string }>(tx, 'lock-deliveries-of-emails')`
+    with locked as materialized (
+       select d.endpoint_id, d.delivery_id from webhook_deliveries d where d.outbox_id = any(${outboxIds}::uuid[]) for update skip locked)
+     select distinct d.outbox_id from webhook_deliveries d
+     where d.outbox_id = any(${outboxIds}::uuid[]) and (d.endpoint_id, d.delivery_id) not in (select endpoint_id, delivery_id from locked)`
   return new Set(rows.map(row => row.outboxId))
 }
 
@@ -169,38 +154,30 @@ async function lockDeliveries(tx: Queryable, outboxIds: string[]): Promise<Set<s
 const MAX_IDEMPOTENCY_DAYS = 30
 
 /** How long evidence about an unknown send is still waited for. */
-const EVIDENCE = `interval '2 minutes'`
+const EVIDENCE = fragment`interval '2 minutes'`
 
 /** Unknown sends must not be sent again to this person: they expire now, and are given up when no evidence comes. */
 async function expireUnknownSends(tx: Queryable, erasureId: string): Promise<void> {
-  await run(
-    tx,
-    'expire-unknown-sends-of-person',
-    `with expired as (
+  await sql(tx, 'expire-unknown-sends-of-person')`
+    with expired as (
        update email_outbox o set expires_at = now() from person_erasure_emails e
-       where e.erasure_id = $1 and o.outbox_id = e.outbox_id and o.status = 'UNKNOWN' and o.expires_at > now() returning o.outbox_id)
-     update unknown_sends u set resolve_at = least(u.resolve_at, now() + ${EVIDENCE}) from expired where u.outbox_id = expired.outbox_id`,
-    [erasureId],
-  )
+       where e.erasure_id = ${erasureId} and o.outbox_id = e.outbox_id and o.status = 'UNKNOWN' and o.expires_at > now() returning o.outbox_id)
+     update unknown_sends u set resolve_at = least(u.resolve_at, now() + ${EVIDENCE}) from expired where u.outbox_id = expired.outbox_id`
 }
 
 /** The e-mails still go to their other recipients. Their content is erased when they have ended. */
 async function takeOff(tx: Queryable, erasureId: string, emails: PersonEmail[]): Promise<Partial<ErasedCounts>> {
   if (emails.length === 0) return {}
-  const [row] = await run<{ recipients: number }>(
-    tx,
-    'take-off-emails',
-    `with input as materialized (
-       select * from json_to_recordset($2::json) as x("outboxId" uuid, ordinals smallint[])
+  const [row] = await sql<{ recipients: number }>(tx, 'take-off-emails')`
+    with input as materialized (
+       select * from json_to_recordset(${JSON.stringify(emails)}::json) as x("outboxId" uuid, ordinals smallint[])
      ), erased as (
        update email_recipients r set address = null, display_name = null, address_key = null, suppressed = true, status = 'REJECTED'
        from input i where r.outbox_id = i."outboxId" and r.ordinal = any(i.ordinals) and r.address is not null returning 1
      ), marked as (
-       update person_erasure_emails e set taken_off = true from input i where e.erasure_id = $1 and e.outbox_id = i."outboxId"
+       update person_erasure_emails e set taken_off = true from input i where e.erasure_id = ${erasureId} and e.outbox_id = i."outboxId"
      )
-     select count(*)::int as recipients from erased`,
-    [erasureId, JSON.stringify(emails)],
-  )
+     select count(*)::int as recipients from erased`
   return row!
 }
 
@@ -262,55 +239,43 @@ async function eraseEmails(tx: Queryable, erasureId: string, emails: PersonEmail
 }
 
 /** An event that is younger is likely to be processed now, which deletes its content. */
-const YOUNG = `interval '1 minute'`
+const YOUNG = fragment`interval '1 minute'`
 
 /** Stored provider events that quote one of the addresses and found no e-mail. `waiting`: young ones, to be looked at again. */
 async function eraseProviderEvents(tx: Queryable, addresses: string[]): Promise<{ erased: number; waiting: number }> {
-  const [row] = await run<{ erased: number; waiting: number }>(
-    tx,
-    'erase-provider-events',
-    `with quoting as materialized (
+  const [row] = await sql<{ erased: number; waiting: number }>(tx, 'erase-provider-events')`
+    with quoting as materialized (
        select e.event_id, e.state = 'waiting' and e.received_at > now() - ${YOUNG} as young from provider_events e
        where e.state in ('unmatched', 'unreadable', 'waiting') and e.payload is not null
-         and exists (select from unnest($1::text[]) as address where position(address in lower(e.payload)) > 0)
+         and exists (select from unnest(${addresses}::text[]) as address where position(address in lower(e.payload)) > 0)
      ), erased as (
        update provider_events e set payload = null, note = 'erased', state = case when e.state = 'waiting' then 'ignored' else e.state end
        from quoting q where e.event_id = q.event_id and not q.young returning 1
      )
-     select (select count(*) from erased)::int as erased, (select count(*) from quoting where young)::int as waiting`,
-    [addresses],
-  )
+     select (select count(*) from erased)::int as erased, (select count(*) from quoting where young)::int as waiting`
   return row!
 }
 
 /** Lists e-mails to erase. One that is listed already gets the recipients added. */
 async function listForErasure(tx: Queryable, erasureId: string, emails: PersonEmail[]): Promise<void> {
   if (emails.length === 0) return
-  await run(
-    tx,
-    'list-for-erasure',
-    `insert into person_erasure_emails as e (erasure_id, outbox_id, ordinals)
-     select $1, x."outboxId", x.ordinals from json_to_recordset($2::json) as x("outboxId" uuid, ordinals smallint[])
-     on conflict (erasure_id, outbox_id) do update set ordinals = e.ordinals || excluded.ordinals`,
-    [erasureId, JSON.stringify(emails)],
-  )
+  await sql(tx, 'list-for-erasure')`
+    insert into person_erasure_emails as e (erasure_id, outbox_id, ordinals)
+     select ${erasureId}, x."outboxId", x.ordinals from json_to_recordset(${JSON.stringify(emails)}::json) as x("outboxId" uuid, ordinals smallint[])
+     on conflict (erasure_id, outbox_id) do update set ordinals = e.ordinals || excluded.ordinals`
 }
 
 /** Everything is listed: what was searched for is deleted, with the records of the person. Answers how many. */
 async function endSearch(tx: Queryable, erasureId: string, recordsKept: number): Promise<number> {
-  const [row] = await run<{ count: number }>(
-    tx,
-    'end-search',
-    `with found as materialized (
-       select recipient_ids from person_erasures where erasure_id = $1
+  const [row] = await sql<{ count: number }>(tx, 'end-search')`
+    with found as materialized (
+       select recipient_ids from person_erasures where erasure_id = ${erasureId}
      ), erased as (
        delete from recipients r using found where r.recipient_id = any(found.recipient_ids) returning 1
      ), ended as (
-       update person_erasures set addresses = null, recipient_ids = null, records_kept = $2 where erasure_id = $1
+       update person_erasures set addresses = null, recipient_ids = null, records_kept = ${recordsKept} where erasure_id = ${erasureId}
      )
-     select count(*)::int as count from erased`,
-    [erasureId, recordsKept],
-  )
+     select count(*)::int as count from erased`
   return row!.count
 }
 
@@ -319,27 +284,15 @@ async function endSearch(tx: Queryable, erasureId: string, recordsKept: number):
  * only waits for other recipients may take days.
  */
 async function afterTheLast(tx: Queryable, { jobId, companyId, requestedBy, counts }: Job): Promise<Batch['next']> {
-  await run(
-    tx,
-    'forget-dropped-emails',
-    `delete from person_erasure_emails e
-     where e.erasure_id = $1 and not exists (select from email_outbox o where o.outbox_id = e.outbox_id)`,
-    [jobId],
-  )
-  const [left] = await run<{ waits: boolean | null }>(
-    tx,
-    'read-erasure-rest',
-    `select bool_and(taken_off) as waits from person_erasure_emails where erasure_id = $1`,
-    [jobId],
-  )
+  await sql(tx, 'forget-dropped-emails')`
+    delete from person_erasure_emails e
+     where e.erasure_id = ${jobId} and not exists (select from email_outbox o where o.outbox_id = e.outbox_id)`
+  const [left] = await sql<{ waits: boolean | null }>(tx, 'read-erasure-rest')`
+    select bool_and(taken_off) as waits from person_erasure_emails where erasure_id = ${jobId}`
   if (left!.waits !== null) return left!.waits ? 'later' : 'soon'
-  const [{ hashes }] = (await run<{ hashes: string[] }>(
-    tx,
-    'end-erasure',
-    `update person_erasures set found_hashes = '{}' where erasure_id = $1 returning subject_hashes as hashes`,
-    [jobId],
-  )) as [{ hashes: string[] }]
-  for (const subjectId of hashes) {
+  const [ended] = await sql<{ subjectHashes: string[] }>(tx, 'end-erasure')`
+    update person_erasures set found_hashes = '{}' where erasure_id = ${jobId} returning subject_hashes`
+  for (const subjectId of ended!.subjectHashes) {
     const entry = { action: 'ERASED', subjectType: 'person', subjectId } as const
     await writeAudit(tx, { ...entry, companyId, performedBy: requestedBy, after: { receiptId: jobId, erased: counts } })
   }
@@ -347,28 +300,21 @@ async function afterTheLast(tx: Queryable, { jobId, companyId, requestedBy, coun
 }
 
 const waitingOf = (erasure: string) =>
-  `(select count(*) from person_erasure_emails e where e.erasure_id = ${erasure}.erasure_id)::int`
-
-const stateOf = (erasure: string, job: string) =>
-  `case when ${job}.finished_at is not null then 'done' when ${erasure}.addresses is not null then 'searching' else 'erasing' end`
+  fragment`(select count(*) from person_erasure_emails e where e.erasure_id = ${erasure}.erasure_id)::int`
 
 type ReceiptRow = Omit<ErasureReceipt, 'erased' | 'found'> & { counts: Partial<ErasedCounts> }
 
 export async function findReceipt(db: Queryable, erasureId: string): Promise<ErasureReceipt | null> {
-  const [row] = await run<ReceiptRow>(
-    db,
-    'find-receipt',
-    `select p.erasure_id as "receiptId", ${stateOf('p', 'j')} as state, j.counts, j.company_id as "companyId",
-       p.subject_hashes as "subjectHashes", j.requested_by as "requestedBy", ${iso('j.created_at')} as "requestedAt",
-       ${iso('j.finished_at')} as "finishedAt", p.records_kept as "recordsKept", ${waitingOf('p')} as waiting,
+  const [row] = await sql<ReceiptRow>(db, 'find-receipt')`
+    select p.erasure_id as "receiptId", j.counts, j.company_id, p.subject_hashes, j.requested_by, ${iso('j.created_at')} as "requestedAt",
+       ${iso('j.finished_at')} as "finishedAt", p.records_kept, ${waitingOf('p')} as waiting,
+       case when j.finished_at is not null then 'done' when p.addresses is not null then 'searching' else 'erasing' end as state,
        (select coalesce(json_agg(json_build_object('receiptId', o.erasure_id, 'waiting', ${waitingOf('o')}) order by k.created_at), '[]')
          from person_erasures o join jobs k on k.job_id = o.erasure_id
          where k.finished_at is null and o.erasure_id <> p.erasure_id and k.created_at <= j.created_at
            and p.subject_hashes && (o.subject_hashes || o.found_hashes)
            and (k.company_id is null or j.company_id is null or k.company_id = j.company_id)) as unfinished
-     from person_erasures p join jobs j on j.job_id = p.erasure_id where p.erasure_id = $1`,
-    [erasureId],
-  )
+     from person_erasures p join jobs j on j.job_id = p.erasure_id where p.erasure_id = ${erasureId}`
   if (!row) return null
   const { receiptId, state, counts, waiting, ...rest } = row
   const erased = Object.fromEntries(ERASED_KINDS.map(kind => [kind, counts[kind] ?? 0])) as ErasedCounts

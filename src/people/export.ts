@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { decrypt, type KeyRing } from '../platform/encryption.ts'
-import { iso, type Queryable, run } from '../platform/postgres/query.ts'
+import { iso, type Queryable, sql } from '../platform/postgres/query.ts'
 import { hashEmail } from '../platform/text/hashing.ts'
 import { findEntries } from '../suppression/reads.ts'
 import { personQuery } from './erase.ts'
@@ -81,23 +81,17 @@ export type PersonRecord = {
 }
 
 export async function listPersonRecords(db: Queryable, recipientIds: string[]): Promise<PersonRecord[]> {
-  return run<PersonRecord>(
-    db,
-    'list-person-records',
-    `select r.recipient_id as "recipientId", r.company_id as "companyId", c.name as "companyName", r.external_id as "externalId",
-       r.cpf_cnpj_hash as "cpfCnpjHash", r.cpf_cnpj_cipher as "cpfCnpjCipher", r.razao_social as "razaoSocial", r.nome, r.email,
+  return sql<PersonRecord>(db, 'list-person-records')`
+    select r.recipient_id, r.company_id, c.name as "companyName", r.external_id,
+       r.cpf_cnpj_hash, r.cpf_cnpj_cipher, r.razao_social, r.nome, r.email,
        ${iso('r.created_at')} as "createdAt", ${iso('r.updated_at')} as "updatedAt"
-     from recipients r join companies c using (company_id) where r.recipient_id = any($1) order by r.recipient_id`,
-    [recipientIds],
-  )
+     from recipients r join companies c using (company_id) where r.recipient_id = any(${recipientIds}) order by r.recipient_id`
 }
 
 /** One JSON text for each e-mail. Of its recipients only this person is named: the others have a right to privacy, too. */
 export async function readPersonEmails(db: Queryable, emails: PersonEmail[]): Promise<string[]> {
-  const rows = await run<{ email: string }>(
-    db,
-    'read-person-emails',
-    `select json_build_object('outboxId', o.outbox_id, 'companyId', o.company_id, 'companyName', c.name, 'status', o.status,
+  const rows = await sql<{ email: string }>(db, 'read-person-emails')`
+    select json_build_object('outboxId', o.outbox_id, 'companyId', o.company_id, 'companyName', c.name, 'status', o.status,
        'test', o.test, 'from', o.from_address, 'subject', o.subject, 'templateType', o.template_type, 'tags', o.tags,
        'externalId', o.external_id, 'requestId', o.request_id, 'provider', o.provider, 'messageId', o.message_id,
        'createdAt', ${iso('o.created_at')}, 'scheduledAt', ${iso('o.scheduled_at')}, 'sentAt', ${iso('o.sent_at')},
@@ -112,11 +106,9 @@ export async function readPersonEmails(db: Queryable, emails: PersonEmail[]): Pr
            'bytes', octet_length(f.content)) order by f.ordinal), '[]') from email_attachments f where f.outbox_id = o.outbox_id),
        'events', (select coalesce(json_agg(json_build_object('type', v.type, 'createdAt', ${iso('v.created_at')}, 'metadata', v.metadata)
            order by v.created_at, v.event_id), '[]') from email_events v where v.outbox_id = o.outbox_id))::text as email
-     from json_to_recordset($1::json) as i("outboxId" uuid, ordinals smallint[])
+     from json_to_recordset(${JSON.stringify(emails)}::json) as i("outboxId" uuid, ordinals smallint[])
      join email_outbox o on o.outbox_id = i."outboxId" left join companies c on c.company_id = o.company_id
-     order by o.outbox_id`,
-    [JSON.stringify(emails)],
-  )
+     order by o.outbox_id`
   return rows.map(row => row.email)
 }
 
@@ -125,11 +117,7 @@ export async function auditExport(
   db: Queryable,
   entry: { subjectHashes: string[]; companyId: string | null; requestedBy: string },
 ): Promise<void> {
-  await run(
-    db,
-    'audit-export',
-    `insert into audit_log (subject_type, subject_id, company_id, action, performed_by)
-     select 'person', hash, $2, 'EXPORTED', $3 from unnest($1::text[]) as hash`,
-    [entry.subjectHashes, entry.companyId, entry.requestedBy],
-  )
+  await sql(db, 'audit-export')`
+    insert into audit_log (subject_type, subject_id, company_id, action, performed_by)
+     select 'person', hash, ${entry.companyId}, 'EXPORTED', ${entry.requestedBy} from unnest(${entry.subjectHashes}::text[]) as hash`
 }

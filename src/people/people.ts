@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { z } from 'zod'
-import { type Queryable, run } from '../platform/postgres/query.ts'
+import { type Queryable, run, sql } from '../platform/postgres/query.ts'
 import { addressKey, parseBareAddress } from '../platform/text/addresses.ts'
 import { hasMoreCharacters } from '../platform/text/characters.ts'
 import { isValidCpfCnpj } from '../platform/text/documents.ts'
@@ -23,20 +23,12 @@ export type FoundPerson = { addresses: string[]; recipientIds: string[] }
  */
 export async function findPerson(db: Queryable, query: PersonQuery): Promise<FoundPerson> {
   const asked = query.email === null ? [] : await listAsStored(db, query.email)
-  const named = await run<RecordRow>(
-    db,
-    'find-person-records',
-    `select recipient_id as "recipientId", email from recipients
-     where ($1::uuid is null or company_id = $1) and (email = $2 or cpf_cnpj_hash = $3 or external_id = $4)`,
-    [query.companyId, query.email, query.documentHash, query.externalId],
-  )
+  const named = await sql<RecordRow>(db, 'find-person-records')`
+    select recipient_id, email from recipients
+     where (${query.companyId}::uuid is null or company_id = ${query.companyId}::uuid) and (email = ${query.email} or cpf_cnpj_hash = ${query.documentHash} or external_id = ${query.externalId})`
   const known = [...asked, ...named.map(row => row.email).filter(one => one !== null)]
-  const neighbours = await run<RecordRow>(
-    db,
-    'find-records-of-addresses',
-    `select recipient_id as "recipientId", email from recipients where email = any($1) and ($2::uuid is null or company_id = $2)`,
-    [known, query.companyId],
-  )
+  const neighbours = await sql<RecordRow>(db, 'find-records-of-addresses')`
+    select recipient_id, email from recipients where email = any(${known}) and (${query.companyId}::uuid is null or company_id = ${query.companyId}::uuid)`
   const recipientIds = [...new Set([...named, ...neighbours].map(row => row.recipientId))]
   const written = await listWrittenAddresses(db, recipientIds)
   return { addresses: [...new Set([...known, ...written])], recipientIds }
@@ -44,9 +36,8 @@ export async function findPerson(db: Queryable, query: PersonQuery): Promise<Fou
 
 /** An e-mail from SQL may have any text as its address. A valid address stays as it is. */
 async function listAsStored(db: Queryable, email: string): Promise<string[]> {
-  const rows = await run<{ address: string }>(db, 'address-as-stored', 'select envelope_address($1) as address', [
-    email,
-  ])
+  const rows = await sql<{ address: string }>(db, 'address-as-stored')`
+    select envelope_address(${email}) as address`
   return rows.map(row => row.address)
 }
 
@@ -55,13 +46,9 @@ type RecordRow = { recipientId: string; email: string | null }
 /** Where e-mails for these records were sent: a record keeps its last address only. */
 async function listWrittenAddresses(db: Queryable, recipientIds: string[]): Promise<string[]> {
   if (recipientIds.length === 0) return []
-  const rows = await run<{ address: string }>(
-    db,
-    'list-written-addresses',
-    `select distinct r.address from email_outbox o join email_recipients r on r.outbox_id = o.outbox_id and r.ordinal = 0
-     where o.recipient_id = any($1) and r.address is not null`,
-    [recipientIds],
-  )
+  const rows = await sql<{ address: string }>(db, 'list-written-addresses')`
+    select distinct r.address from email_outbox o join email_recipients r on r.outbox_id = o.outbox_id and r.ordinal = 0
+     where o.recipient_id = any(${recipientIds}) and r.address is not null`
   return rows.map(row => row.address.toLowerCase())
 }
 
@@ -92,7 +79,7 @@ export async function listPersonEmails(
          union select outbox_id from email_outbox where recipient_id = any($2) and outbox_id > $4) found
        order by outbox_id limit $5
      )
-     select page.outbox_id as "outboxId", r.ordinal, address_hash(r.address) as hash,
+     select page.outbox_id, r.ordinal, address_hash(r.address) as hash,
        coalesce((r.ordinal = 0 and o.recipient_id = any($2)) or (r.address like '%>' and ${bracketed('r.address')} = any($6)), false) as sure
      from page left join email_outbox o on o.outbox_id = page.outbox_id and ($3::uuid is null or o.company_id = $3)
      left join email_recipients r on r.outbox_id = o.outbox_id
@@ -123,13 +110,9 @@ export async function listOtherRecords(
   // The record of an e-mail is of its first recipient. One who got a copy has nothing to do with it.
   const first = emails.filter(({ ordinals }) => ordinals.includes(0)).map(({ outboxId }) => outboxId)
   if (first.length === 0) return []
-  const rows = await run<{ recipientId: string }>(
-    db,
-    'list-other-records',
-    `select distinct r.recipient_id as "recipientId" from email_outbox o join recipients r on r.recipient_id = o.recipient_id
-     where o.outbox_id = any($1) and r.recipient_id <> all($2)`,
-    [first, recipientIds],
-  )
+  const rows = await sql<{ recipientId: string }>(db, 'list-other-records')`
+    select distinct r.recipient_id from email_outbox o join recipients r on r.recipient_id = o.recipient_id
+     where o.outbox_id = any(${first}) and r.recipient_id <> all(${recipientIds})`
   return rows.map(row => row.recipientId)
 }
 
@@ -137,12 +120,8 @@ type EmailRow = { outboxId: string; ordinal: number; hash: string | null; sure: 
 
 /** By SQL, as the e-mails from SQL are hashed. For a valid address it is the hash of contracts/hashing.ts. */
 async function hashAddresses(db: Queryable, addresses: string[]): Promise<string[]> {
-  const rows = await run<{ hash: string }>(
-    db,
-    'hash-addresses',
-    'select address_hash(address) as hash from unnest($1::text[]) as address',
-    [addresses],
-  )
+  const rows = await sql<{ hash: string }>(db, 'hash-addresses')`
+    select address_hash(address) as hash from unnest(${addresses}::text[]) as address`
   return rows.map(row => row.hash)
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Queryable, run } from '../platform/postgres/query.ts'
+import { literal, type Queryable, sql } from '../platform/postgres/query.ts'
 import type { AdminRouteDeps } from '../web/access.ts'
 import { problemAnswers } from '../web/openapi.ts'
 import { Problem } from '../web/problem.ts'
@@ -138,13 +138,11 @@ const MAX_EMAILS = 2_000
 
 /** Every provider that was used lately, or failed in the last `hours`. */
 export async function readProviderActivity(db: Queryable, hours: number): Promise<ProviderActivity[]> {
-  const rows = await run<ProviderActivity>(
-    db,
-    'read-provider-activity',
-    `with failures as (
+  const rows = await sql<ProviderActivity>(db, 'read-provider-activity')`
+    with failures as (
        select outbox_id, created_at, coalesce(metadata ->> 'errorCode', type) as code from email_events
-       where type in ('RETRY_SCHEDULED', 'REJECTED', 'FAILED', 'UNKNOWN') and created_at > now() - $1 * interval '1 hour'
-       order by created_at desc limit ${MAX_FAILURES}
+       where type in ('RETRY_SCHEDULED', 'REJECTED', 'FAILED', 'UNKNOWN') and created_at > now() - ${hours} * interval '1 hour'
+       order by created_at desc limit ${literal(MAX_FAILURES)}
      ), codes as (
        -- By the attempt that failed: a later one may be at another provider.
        select a.name, f.code, count(*)::int as count, max(f.created_at) as last_at
@@ -161,7 +159,7 @@ export async function readProviderActivity(db: Queryable, hours: number): Promis
        where e.type = 'SENT' and e.created_at > now() - interval '1 minute' group by 1
      ), newest as (
        select provider as name, max(sent_at) as last_at
-       from (select provider, sent_at from email_outbox order by outbox_id desc limit ${MAX_EMAILS}) o group by 1
+       from (select provider, sent_at from email_outbox order by outbox_id desc limit ${literal(MAX_EMAILS)}) o group by 1
      ), flying as (
        select o.provider as name, count(*)::int as in_flight
        from leases l cross join lateral unnest(l.outbox_ids) id join email_outbox o on o.outbox_id = id and o.status = 'PROCESSING'
@@ -170,9 +168,7 @@ export async function readProviderActivity(db: Queryable, hours: number): Promis
      select name, coalesce(m.sent, 0) as "sentLastMinute", greatest(m.last_at, n.last_at) as "lastSentAt",
        coalesce(f.in_flight, 0) as "inFlight", coalesce(e.errors, '[]') as errors
      from errors e full join minute m using (name) full join newest n using (name) full join flying f using (name)
-     where name is not null`,
-    [hours],
-  )
+     where name is not null`
   return rows.map(row => ({ ...row, errors: row.errors.map(one => ({ ...one, lastAt: new Date(one.lastAt) })) }))
 }
 
@@ -181,21 +177,17 @@ export async function readProviderActivity(db: Queryable, hours: number): Promis
  * null: it is not.
  */
 export async function requestProbe(db: Queryable, name: string, performedBy: string): Promise<string | null> {
-  const [row] = await run<{ code: string }>(
-    db,
-    'request-probe',
-    `with known as materialized (select name, reason_code, probes, probe_at from providers where name = $1 and state = 'open' for update),
+  const [row] = await sql<{ code: string }>(db, 'request-probe')`
+    with known as materialized (select name, reason_code, probes, probe_at from providers where name = ${name} and state = 'open' for update),
      asked as (
        update providers p set probe_at = least(p.probe_at, now()) from known where p.name = known.name returning p.name, p.probe_at
      ), audited as (
        insert into audit_log (subject_type, subject_id, action, performed_by, before, after)
-       select 'provider', known.name, 'PROVIDER_PROBE_REQUESTED', $2,
+       select 'provider', known.name, 'PROVIDER_PROBE_REQUESTED', ${performedBy},
          jsonb_build_object('reasonCode', known.reason_code, 'failedProbes', known.probes, 'probeAt', known.probe_at),
          jsonb_build_object('probeAt', asked.probe_at)
        from known join asked using (name)
      )
-     select reason_code as code from known`,
-    [name, performedBy],
-  )
+     select reason_code as code from known`
   return row?.code ?? null
 }

@@ -1,4 +1,4 @@
-import { type Queryable, run } from '../platform/postgres/query.ts'
+import { fragment, type Queryable, run, sql } from '../platform/postgres/query.ts'
 
 export type ProviderRow = {
   name: string
@@ -18,26 +18,21 @@ export type ProviderRow = {
   freeInMs: number
 }
 
-const COLUMNS = `name, state, opened_at as "openedAt", reason_code as "reasonCode", reason, probes,
-  (extract(epoch from probe_at - now()) * 1000)::float8 as "probeInMs", rate_per_second as "ratePerSecond",
-  slow_from as "slowFrom", slow_to as "slowTo", (extract(epoch from now() - slowed_at) * 1000)::float8 as "slowedAgoMs",
+const COLUMNS = fragment`name, state, opened_at, reason_code, reason, probes,
+  (extract(epoch from probe_at - now()) * 1000)::float8 as "probeInMs", rate_per_second,
+  slow_from, slow_to, (extract(epoch from now() - slowed_at) * 1000)::float8 as "slowedAgoMs",
   -- Further ahead than anything reserves: the clock was set back, as in reserveSending.
   case when free_at > now() + interval '10 minutes' then 0
     else (extract(epoch from greatest(free_at, now()) - now()) * 1000)::float8 end as "freeInMs"`
 
 export async function registerProviders(db: Queryable, names: string[]): Promise<void> {
-  await run(db, 'register-providers', `insert into providers (name) select unnest($1::text[]) on conflict do nothing`, [
-    names,
-  ])
+  await sql(db, 'register-providers')`
+    insert into providers (name) select unnest(${names}::text[]) on conflict do nothing`
 }
 
 export async function listProviders(db: Queryable, names: string[] | null): Promise<ProviderRow[]> {
-  return run<ProviderRow>(
-    db,
-    'list-providers',
-    `select ${COLUMNS} from providers where $1::text[] is null or name = any($1) order by name`,
-    [names],
-  )
+  return sql<ProviderRow>(db, 'list-providers')`
+    select ${COLUMNS} from providers where ${names}::text[] is null or name = any(${names}::text[]) order by name`
 }
 
 /**
@@ -63,40 +58,29 @@ export async function openBreaker(
 
 /** Returns whether this call closed it. */
 export async function closeBreaker(db: Queryable, name: string): Promise<boolean> {
-  const rows = await run(
-    db,
-    'close-breaker',
-    `update providers set state = 'closed', opened_at = null, reason_code = null, reason = null, probes = 0, probe_at = null
-     where name = $1 and state = 'open' returning name`,
-    [name],
-  )
+  const rows = await sql(db, 'close-breaker')`
+    update providers set state = 'closed', opened_at = null, reason_code = null, reason = null, probes = 0, probe_at = null
+     where name = ${name} and state = 'open' returning name`
   return rows.length > 0
 }
 
 /** True for one worker only. If that one dies, another may probe after `seconds`. */
 export async function takeProbe(db: Queryable, name: string, seconds: number): Promise<boolean> {
-  const rows = await run(
-    db,
-    'take-probe',
-    `update providers set probe_at = now() + $2 * interval '1 second'
-     where name = $1 and state = 'open' and probe_at <= now() returning name`,
-    [name, seconds],
-  )
+  const rows = await sql(db, 'take-probe')`
+    update providers set probe_at = now() + ${seconds} * interval '1 second'
+     where name = ${name} and state = 'open' and probe_at <= now() returning name`
   return rows.length > 0
 }
 
 /** The worker that took the probe has not sent it. */
 export async function returnProbe(db: Queryable, name: string): Promise<void> {
-  await run(db, 'return-probe', `update providers set probe_at = now() where name = $1 and state = 'open'`, [name])
+  await sql(db, 'return-probe')`
+    update providers set probe_at = now() where name = ${name} and state = 'open'`
 }
 
 export async function saveProviderRate(db: Queryable, name: string, ratePerSecond: number | null): Promise<void> {
-  await run(
-    db,
-    'save-provider-rate',
-    `update providers set rate_per_second = $2, rate_learnt_at = now() where name = $1`,
-    [name, ratePerSecond],
-  )
+  await sql(db, 'save-provider-rate')`
+    update providers set rate_per_second = ${ratePerSecond}, rate_learnt_at = now() where name = ${name}`
 }
 
 export type SlowDown = {
@@ -117,23 +101,19 @@ export async function slowSending(
   db: Queryable,
   { name, from, to, pauseMs, sameWithinMs }: SlowDown,
 ): Promise<boolean> {
-  const [row] = await run<{ slowed: boolean }>(
-    db,
-    'slow-sending',
-    `with known as materialized (
+  const [row] = await sql<{ slowed: boolean }>(db, 'slow-sending')`
+    with known as materialized (
        -- Not now(): one that waited for the row may have begun before the slowdown that it waited for.
        select name, slowed_at is null or slowed_at > clock_timestamp()
-         or slowed_at < clock_timestamp() - $5 * interval '1 millisecond' as slowed
-       from providers where name = $1 for update
+         or slowed_at < clock_timestamp() - ${sameWithinMs} * interval '1 millisecond' as slowed
+       from providers where name = ${name} for update
      )
      update providers p set
-       slow_from = case when known.slowed then $2 else p.slow_from end,
-       slow_to = case when known.slowed then $3 else p.slow_to end,
+       slow_from = case when known.slowed then ${from} else p.slow_from end,
+       slow_to = case when known.slowed then ${to} else p.slow_to end,
        slowed_at = case when known.slowed then now() else p.slowed_at end,
-       free_at = greatest(case when known.slowed then now() else p.free_at end, now() + $4 * interval '1 millisecond')
-     from known where p.name = known.name returning known.slowed`,
-    [name, from, to, pauseMs, sameWithinMs],
-  )
+       free_at = greatest(case when known.slowed then now() else p.free_at end, now() + ${pauseMs} * interval '1 millisecond')
+     from known where p.name = known.name returning known.slowed`
   return row?.slowed ?? false
 }
 
@@ -150,21 +130,17 @@ export async function reserveSending(
   ratePerSecond: number,
   maxAheadMs: number,
 ): Promise<{ waitMs: number; reserved: boolean }> {
-  const [row] = await run<{ wait: number; reserved: boolean }>(
-    db,
-    'reserve-sending',
-    `with known as materialized (
+  const [row] = await sql<{ wait: number; reserved: boolean }>(db, 'reserve-sending')`
+    with known as materialized (
        select name, case when free_at > clock_timestamp() + interval '10 minutes' then clock_timestamp()
          else greatest(free_at, clock_timestamp() - interval '100 milliseconds') end as free
-       from providers where name = $1 for update
+       from providers where name = ${name} for update
      ), moved as (
-       update providers p set free_at = known.free + $2 / $3::float8 * interval '1 second' from known
-       where p.name = known.name and known.free <= clock_timestamp() + $4 * interval '1 millisecond'
+       update providers p set free_at = known.free + ${recipients} / ${ratePerSecond}::float8 * interval '1 second' from known
+       where p.name = known.name and known.free <= clock_timestamp() + ${maxAheadMs} * interval '1 millisecond'
        returning p.name
      )
      select (extract(epoch from known.free - clock_timestamp()) * 1000)::float8 as wait, exists (select from moved) as reserved
-     from known`,
-    [name, recipients, ratePerSecond, maxAheadMs],
-  )
+     from known`
   return { waitMs: Math.max(0, row?.wait ?? 0), reserved: row?.reserved ?? true }
 }

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { keyRing } from '../platform/encryption.ts'
-import { type Queryable, run } from '../platform/postgres/query.ts'
+import { type Queryable, run, sql } from '../platform/postgres/query.ts'
 import { type Config, ConfigError } from './config.ts'
 
 type Given = Pick<Config, 'hashPepper' | 'encryptionKeys' | 'DATABASE_URL' | 'dataDir'>
@@ -76,23 +76,15 @@ const missingKeySentence = (config: Given) =>
 
 /** False before the first migration. */
 export async function hasFingerprints(db: Queryable): Promise<boolean> {
-  const [row] = await run<{ found: boolean }>(
-    db,
-    'has-fingerprints',
-    `select to_regclass('secret_fingerprints') is not null as found`,
-    [],
-  )
+  const [row] = await sql<{ found: boolean }>(db, 'has-fingerprints')`
+    select to_regclass('secret_fingerprints') is not null as found`
   return row!.found
 }
 
 /** The keys in the order in which they became the one used for encryption. */
 export async function readFingerprints(db: Queryable): Promise<Fingerprint[]> {
-  return run<Fingerprint>(
-    db,
-    'read-fingerprints',
-    `select setting, fingerprint from secret_fingerprints order by recorded_at`,
-    [],
-  )
+  return sql<Fingerprint>(db, 'read-fingerprints')`
+    select setting, fingerprint from secret_fingerprints order by recorded_at`
 }
 
 /** Of two simultaneous first starts the first pepper is kept. The key is the newest from now on, also one that was there before. */
@@ -120,14 +112,10 @@ export async function recordFingerprints(
 
 /** Whether anything is encrypted with a key that is not in `keyIds`. Reads every cipher if not. */
 export async function needsOtherKeys(db: Queryable, keyIds: Buffer[]): Promise<boolean> {
-  const [row] = await run<{ found: boolean }>(
-    db,
-    'needs-other-keys',
-    `select exists (select from webhook_endpoints where substring(secret_cipher from 1 for 4) <> all($1))
-       or exists (select from webhook_endpoints where previous_until > now() and substring(previous_cipher from 1 for 4) <> all($1))
-       or exists (select from recipients where substring(cpf_cnpj_cipher from 1 for 4) <> all($1)) as found`,
-    [keyIds],
-  )
+  const [row] = await sql<{ found: boolean }>(db, 'needs-other-keys')`
+    select exists (select from webhook_endpoints where substring(secret_cipher from 1 for 4) <> all(${keyIds}))
+       or exists (select from webhook_endpoints where previous_until > now() and substring(previous_cipher from 1 for 4) <> all(${keyIds}))
+       or exists (select from recipients where substring(cpf_cnpj_cipher from 1 for 4) <> all(${keyIds})) as found`
   return row!.found
 }
 

@@ -1,44 +1,32 @@
-import { type Queryable, run } from '../platform/postgres/query.ts'
+import { fragment, type Queryable, sql } from '../platform/postgres/query.ts'
 
 export type Worker = { workerId: string; host: string; pid: number; lane: 'direct' | 'bullmq'; concurrency: number }
 
 /** A worker without a heartbeat for this long is not counted. */
-export const HEARTBEAT_TIMEOUT = `interval '15 seconds'`
+export const HEARTBEAT_TIMEOUT = fragment`interval '15 seconds'`
 
 /** Also deletes workers without a heartbeat for an hour. */
 export async function recordHeartbeat(db: Queryable, worker: Worker): Promise<void> {
-  await run(
-    db,
-    'record-heartbeat',
-    `with deleted as (delete from workers where seen_at < now() - interval '1 hour')
-     insert into workers (worker_id, host, pid, lane, concurrency) values ($1, $2, $3, $4, $5)
-     on conflict (worker_id) do update set seen_at = now(), concurrency = excluded.concurrency`,
-    [worker.workerId, worker.host, worker.pid, worker.lane, worker.concurrency],
-  )
+  await sql(db, 'record-heartbeat')`
+    with deleted as (delete from workers where seen_at < now() - interval '1 hour')
+     insert into workers (worker_id, host, pid, lane, concurrency) values (${worker.workerId}, ${worker.host}, ${worker.pid}, ${worker.lane}, ${worker.concurrency})
+     on conflict (worker_id) do update set seen_at = now(), concurrency = excluded.concurrency`
 }
 
 export async function unregisterWorker(db: Queryable, workerId: string): Promise<void> {
-  await run(db, 'unregister-worker', `delete from workers where worker_id = $1`, [workerId])
+  await sql(db, 'unregister-worker')`delete from workers where worker_id = ${workerId}`
 }
 
 /** The sum over all machines. */
 export async function totalConcurrency(db: Queryable, lane: Worker['lane']): Promise<number> {
-  const [row] = await run<{ total: number }>(
-    db,
-    'total-concurrency',
-    `select coalesce(sum(concurrency), 0)::int as total from workers where lane = $1 and seen_at > now() - ${HEARTBEAT_TIMEOUT}`,
-    [lane],
-  )
+  const [row] = await sql<{ total: number }>(db, 'total-concurrency')`
+    select coalesce(sum(concurrency), 0)::int as total from workers where lane = ${lane} and seen_at > now() - ${HEARTBEAT_TIMEOUT}`
   return row!.total
 }
 
 /** Those with a recent heartbeat. */
 export async function countWorkers(db: Queryable): Promise<number> {
-  const [row] = await run<{ count: number }>(
-    db,
-    'count-workers',
-    `select count(*)::int as count from workers where seen_at > now() - ${HEARTBEAT_TIMEOUT}`,
-    [],
-  )
+  const [row] = await sql<{ count: number }>(db, 'count-workers')`
+    select count(*)::int as count from workers where seen_at > now() - ${HEARTBEAT_TIMEOUT}`
   return row!.count
 }

@@ -1,20 +1,7 @@
 import { justificationSchema } from '../audit/justification.ts'
 import { requireCompany } from '../companies/command.ts'
 import { companyNames } from '../companies/companies.ts'
-import {
-  type Answer,
-  actionOf,
-  type Command,
-  CommandFailed,
-  type Input,
-  operator,
-  type Reading,
-  reading,
-  required,
-  text,
-  UsageError,
-  writing,
-} from '../console/command.ts'
+import { CommandFailed, command, operator, option, type Reading, UsageError, word } from '../console/command.ts'
 import { asJson, counting, progressOn, writeTo, writeToFile } from '../console/output.ts'
 import { counted, entries as countOf } from '../console/words.ts'
 import type { Queryable } from '../platform/postgres/query.ts'
@@ -22,85 +9,185 @@ import { readEmailHash } from '../platform/text/hashing.ts'
 import { type ImportSummary, importSuppressions } from './import.ts'
 import { addSuppressions, removeSuppression } from './list.ts'
 import { findEntries, listAudit, listSuppressions, type SuppressionCursor, type SuppressionFilter } from './reads.ts'
-import { isSuppressionReason, SUPPRESSION_REASONS, type SuppressionReason, suppressionPolicy } from './rules.ts'
+import { SUPPRESSION_REASONS, suppressionPolicy } from './rules.ts'
 import { hashOfAddress, SUPPRESSION_LIMITS, type SuppressionRow } from './view.ts'
 
-export const check: SuppressionAction = {
-  options: [],
-  prepare(values, word) {
-    const emailHash = hashOf(word)
-    return reading(async opened => {
-      const companyId = await listOfCompany(opened, values)
-      const all = await findEntries(opened.db.pool, emailHash)
+const ADDRESS_OR_HASH = word('ADDRESS|HASH', given => {
+  const hash = readEmailHash(given)
+  if (hash) return hash
+  const hashed = hashOfAddress(given)
+  if (!hashed.ok) throw new UsageError(hashed.problem.message)
+  return hashed.emailHash
+})
+
+/** Every manual change is audited with a person and a reason. */
+const options = {
+  company: option.text('ID|NAME', 'the list of one company instead of the global one'),
+  justification: option.everywhere(
+    option.required(
+      option.parsed('TEXT', 'why; written to the audit log', (given, flag) => {
+        const justification = justificationSchema.safeParse(given)
+        if (justification.success) return justification.data
+        throw new UsageError(`${flag} ${justification.error.issues[0]!.message}`)
+      }),
+    ),
+  ),
+  reason: option.oneOf(SUPPRESSION_REASONS, 'add: the reason; export: only entries with this reason'),
+  days: option.wholeNumber('N', 'add: days until it expires; 0 is never (the default of the reason)', {
+    from: 0,
+    to: SUPPRESSION_LIMITS.EXPIRES_IN_DAYS,
+    meaning: 'for ever',
+  }),
+  by: option.everywhere(
+    option.parsed('NAME', 'who; written to the audit log (cli: and the name of the user)', (given, flag) => {
+      if (!/^[^\p{Cc}]{1,100}$/u.test(given)) throw new UsageError(`${flag} must have 1 to 100 printable characters`)
+      return given
+    }),
+  ),
+  out: option.text('FILE', 'export: write to this file, readable by its owner only'),
+  strict: option.flag('import: import nothing if any line is invalid'),
+}
+
+export const suppressionCommand = command({ name: 'suppression', options }, action => ({
+  check: action(
+    {
+      words: [ADDRESS_OR_HASH],
+      what: 'whether it is suppressed, why, until when, and its history',
+      options: ['company'],
+      opens: 'reading',
+    },
+    async ({ words: [emailHash], options: { company } }, { db }) => {
+      const companyId = await listOfCompany(db, company)
+      const all = await findEntries(db.pool, emailHash)
       const entries = all.filter(
         entry => companyId === null || entry.companyId === null || entry.companyId === companyId,
       )
-      const auditLog = await listAudit(opened.db.pool, emailHash, companyId)
-      const suppressed = entries.length > 0
+      const auditLog = await listAudit(db.pool, emailHash, companyId)
       const history = auditLog.map(
-        one =>
-          `${one.performedAt}  ${one.action}  ${one.reason}  by ${one.performedBy}${one.justification ? `: ${one.justification}` : ''}`,
+        ({ performedAt, action, reason, performedBy, justification }) =>
+          `${performedAt}  ${action}  ${reason}  by ${performedBy}${justification ? `: ${justification}` : ''}`,
       )
-      const names = await companyNames(
-        opened.db.pool,
-        entries.flatMap(entry => entry.companyId ?? []),
-      )
-      const lines = suppressed ? entries.map(entry => entryLine(entry, names)) : [`${emailHash} is not suppressed.`]
+      const suppressed = entries.length > 0
+      const lines = suppressed ? await entryLines(db.pool, entries) : [`${emailHash} is not suppressed.`]
       return { json: { emailHash, suppressed, entries, auditLog }, lines: [...lines, ...history] }
-    })
-  },
-}
+    },
+  ),
 
-function entryLine(
-  { emailHash, reason, addedAt, expiresAt, companyId }: SuppressionRow,
-  names: Map<string, string>,
-): string {
-  const list = companyId ? `company ${names.get(companyId) ?? ''} (${companyId})` : 'all companies'
-  return `${emailHash} is suppressed for ${list}: ${reason}, since ${addedAt}, ${expiresAt ? `until ${expiresAt}` : 'for ever'}`
-}
-
-export const add: SuppressionAction = {
-  options: ['justification', 'reason', 'days', 'by'],
-  prepare(values, word) {
-    const emailHash = hashOf(word)
-    const reason = reasonOf(values) ?? 'MANUAL'
-    const { performedBy, justification } = auditFields(values)
-    const days = daysOf(values)
-    return writing(async opened => {
-      const companyId = await listOfCompany(opened, values)
-      const expiresInDays = days ?? suppressionPolicy(opened.config).ttlDays[reason]
-      const entry = { companyId, emailHash, reason, expiresInDays, metadata: {}, performedBy, justification }
-      const [outcome] = await addSuppressions(opened.db.pool, [entry])
-      const now = (await findEntries(opened.db.pool, emailHash)).find(one => one.companyId === companyId)
-      const json = { emailHash, outcome: outcome!.outcome, reason: now?.reason, expiresAt: now?.expiresAt }
+  add: action(
+    {
+      words: [ADDRESS_OR_HASH],
+      form: '--justification TEXT [OPTIONS]',
+      what: 'add an address to the list',
+      options: ['company', 'reason', 'justification', 'by', 'days'],
+      opens: 'writing',
+    },
+    async ({ words: [emailHash], options }, { db, config }) => {
+      const { reason = 'MANUAL', by: performedBy = operator(), justification } = options
+      const companyId = await listOfCompany(db, options.company)
+      const expiresInDays = options.days ?? suppressionPolicy(config).ttlDays[reason]
+      const addition = { companyId, emailHash, reason, expiresInDays, metadata: {}, performedBy, justification }
+      const [result] = await addSuppressions(db.pool, [addition])
+      const { outcome } = result!
+      const entry = (await findEntries(db.pool, emailHash)).find(found => found.companyId === companyId)
       return {
-        json,
+        json: { emailHash, outcome, reason: entry?.reason, expiresAt: entry?.expiresAt },
         lines: [
-          ...(outcome!.outcome === 'unchanged' ? ['It was listed already.'] : []),
-          ...(now ? [entryLine(now, await companyNames(opened.db.pool, companyId ? [companyId] : []))] : []),
+          ...(outcome === 'unchanged' ? ['It was listed already.'] : []),
+          ...(entry ? await entryLines(db.pool, [entry]) : []),
         ],
       }
-    })
-  },
-}
+    },
+  ),
 
-export const remove: SuppressionAction = {
-  options: ['justification', 'by'],
-  prepare(values, word) {
-    const emailHash = hashOf(word)
-    const audit = auditFields(values)
-    return writing(async opened => {
-      const lists = [await listOfCompany(opened, values)]
-      const outcome = await removeSuppression(opened.db.pool, { emailHash, lists, ...audit })
+  remove: action(
+    {
+      words: [ADDRESS_OR_HASH],
+      form: '--justification TEXT [--by NAME]',
+      what: 'remove it from the list; complaints cannot be removed',
+      options: ['company', 'justification', 'by'],
+      opens: 'writing',
+    },
+    async ({ words: [emailHash], options: { company, justification, by: removedBy = operator() } }, { db }) => {
+      const lists = [await listOfCompany(db, company)]
+      const outcome = await removeSuppression(db.pool, { emailHash, lists, performedBy: removedBy, justification })
       if (outcome.kind === 'complaint')
         throw new CommandFailed('Cannot remove complaint suppressions (LGPD compliance).', 'COMPLAINT_NOT_REMOVABLE')
       if (outcome.kind === 'not-listed') throw new CommandFailed(`${emailHash} is not on that list.`, 'NOT_SUPPRESSED')
-      const json = { removed: true, emailHash, removedBy: audit.performedBy, removedAt: outcome.removedAt }
-      return { json, lines: [`Removed ${emailHash}`] }
-    })
-  },
+      const { removedAt } = outcome
+      return { json: { removed: true, emailHash, removedBy, removedAt }, lines: [`Removed ${emailHash}`] }
+    },
+  ),
+
+  import: action(
+    {
+      words: ['FILE'],
+      form: '--justification TEXT [--strict] [--by NAME]',
+      what: 'add the lines of a CSV file',
+      options: ['company', 'justification', 'strict', 'by'],
+      opens: 'writing',
+    },
+    async ({ words: [file], options: { company, justification, strict, by = operator() } }, { db, config }) => {
+      const progress = progressOn(process.stderr)
+      const policy = suppressionPolicy(config)
+      const companyId = await listOfCompany(db, company)
+      const asked = { file, strict, performedBy: by, justification, companyId, policy, progress }
+      const summary = await importSuppressions(db, asked).finally(progress.end)
+      return { json: summary, lines: summaryLines(summary), ...(summary.refused > 0 && { exitCode: 1 }) }
+    },
+  ),
+
+  export: action(
+    {
+      form: '[--out FILE] [--reason REASON]',
+      what: 'as CSV (with --json and without --out: one array)',
+      options: ['company', 'out', 'reason'],
+      opens: 'reading',
+    },
+    async ({ options: { company, out, reason = null }, json }, { db }) => {
+      const list = company === undefined ? null : { companyId: await listOfCompany(db, company) }
+      const entries = everySuppression(db.pool, { ...EVERYTHING, reason, list })
+      if (out === undefined) {
+        await writeTo(process.stdout, json ? asJson(entries, 'array') : asCsv(entries))
+        return null
+      }
+      let exported = 0
+      await writeToFile(out, asCsv(counting(entries, count => (exported = count))))
+      return { json: { exported, file: out }, lines: [`Exported ${countOf(exported)} to ${out}`] }
+    },
+  ),
+}))
+
+/** null is the global list. */
+async function listOfCompany(db: Reading['db'], company: string | undefined): Promise<string | null> {
+  return company === undefined ? null : (await requireCompany(db, company)).companyId
 }
 
+async function entryLines(db: Queryable, entries: SuppressionRow[]): Promise<string[]> {
+  const ids = entries.flatMap(({ companyId }) => companyId ?? [])
+  const names = await companyNames(db, ids)
+  return entries.map(({ emailHash, reason, addedAt, expiresAt, companyId }) => {
+    const list = companyId ? `company ${names.get(companyId) ?? ''} (${companyId})` : 'all companies'
+    const end = expiresAt ? `until ${expiresAt}` : 'for ever'
+    return `${emailHash} is suppressed for ${list}: ${reason}, since ${addedAt}, ${end}`
+  })
+}
+
+function summaryLines({ read, added, raised, unchanged, refused, problems }: ImportSummary): string[] {
+  return [
+    `${counted(read, 'line')}: ${added} added, ${raised} raised, ${unchanged} unchanged, ${refused} refused`,
+    ...problems.map(({ line, problem }) => `line ${line}: ${problem}`),
+    ...(refused > problems.length ? [`… and ${refused - problems.length} more`] : []),
+  ]
+}
+
+const EVERYTHING = {
+  hash: null,
+  addedAfter: null,
+  addedBefore: null,
+  expiresAfter: null,
+  expiresBefore: null,
+  never: false,
+}
 const PAGE = 5_000
 
 /** Oldest first, page by page: the list may be larger than memory, and entries added during the export come at the end. */
@@ -129,137 +216,4 @@ async function* asCsv(entries: AsyncIterable<SuppressionRow>): AsyncGenerator<st
     text = ''
   }
   if (text !== '') yield text
-}
-
-export const suppressionCommand: Command = {
-  usage: [
-    ['suppression check ADDRESS|HASH', 'whether it is suppressed, why, until when, and its history'],
-    ['suppression add ADDRESS|HASH --justification TEXT [OPTIONS]', 'add an address to the list'],
-    [
-      'suppression remove ADDRESS|HASH --justification TEXT [--by NAME]',
-      'remove it from the list; complaints cannot be removed',
-    ],
-    ['suppression import FILE --justification TEXT [--strict] [--by NAME]', 'add the lines of a CSV file'],
-    ['suppression export [--out FILE] [--reason REASON]', 'as CSV (with --json and without --out: one array)'],
-  ],
-  words: { check: 1, add: 1, remove: 1, import: 1, export: 0 },
-  options: {
-    company: { type: 'string', value: 'ID|NAME', help: 'the list of one company instead of the global one' },
-    justification: { type: 'string', value: 'TEXT', help: 'why; written to the audit log' },
-    reason: {
-      type: 'string',
-      value: SUPPRESSION_REASONS.join('|'),
-      help: 'add: the reason; export: only entries with this reason',
-    },
-    days: { type: 'string', value: 'N', help: 'add: days until it expires; 0 is never (the default of the reason)' },
-    by: { type: 'string', value: 'NAME', help: 'who; written to the audit log (cli: and the name of the user)' },
-    out: { type: 'string', value: 'FILE', help: 'export: write to this file, readable by its owner only' },
-    strict: { type: 'boolean', help: 'import: import nothing if any line is invalid' },
-  },
-  run({ words: [action, word], values }) {
-    const act = actionOf<SuppressionAction>(ACTIONS, action, 'suppression')
-    const unused = Object.keys(values).find(name => !['json', 'company', ...act.options].includes(name))
-    if (unused) throw new UsageError(`--${unused} cannot be used here`)
-    return act.prepare(values, word)()
-  },
-}
-
-const importAction: SuppressionAction = {
-  options: ['justification', 'strict', 'by'],
-  prepare(values, word) {
-    const file = required(word, 'FILE')
-    const audit = auditFields(values)
-    const strict = values.strict === true
-    return writing(async opened => {
-      const progress = progressOn(process.stderr)
-      const policy = suppressionPolicy(opened.config)
-      const companyId = await listOfCompany(opened, values)
-      const options = { file, strict, ...audit, companyId, policy, progress }
-      const summary = await importSuppressions(opened.db, options).finally(progress.end)
-      return { json: summary, lines: summaryLines(summary), ...(summary.refused > 0 && { exitCode: 1 }) }
-    })
-  },
-}
-
-function summaryLines({ read, added, raised, unchanged, refused, problems }: ImportSummary): string[] {
-  return [
-    `${counted(read, 'line')}: ${added} added, ${raised} raised, ${unchanged} unchanged, ${refused} refused`,
-    ...problems.map(({ line, problem }) => `line ${line}: ${problem}`),
-    ...(refused > problems.length ? [`… and ${refused - problems.length} more`] : []),
-  ]
-}
-
-const exportAction: SuppressionAction = {
-  options: ['out', 'reason'],
-  prepare(values) {
-    const reason = reasonOf(values)
-    const file = text(values, 'out')
-    return reading(async opened => {
-      const list = text(values, 'company') === undefined ? null : { companyId: await listOfCompany(opened, values) }
-      const entries = everySuppression(opened.db.pool, { ...EVERYTHING, reason, list })
-      if (file === undefined) {
-        await writeTo(process.stdout, values.json === true ? asJson(entries, 'array') : asCsv(entries))
-        return null
-      }
-      let exported = 0
-      await writeToFile(file, asCsv(counting(entries, count => (exported = count))))
-      return { json: { exported, file }, lines: [`Exported ${countOf(exported)} to ${file}`] }
-    })
-  },
-}
-
-const EVERYTHING = {
-  hash: null,
-  addedAfter: null,
-  addedBefore: null,
-  expiresAfter: null,
-  expiresBefore: null,
-  never: false,
-}
-
-const ACTIONS = { check, add, remove, import: importAction, export: exportAction }
-
-/** `prepare` checks the arguments; the function that it returns opens the database. */
-export type SuppressionAction = {
-  options: string[]
-  prepare: (values: Input['values'], word: string | undefined) => () => Promise<Answer | null>
-}
-
-export function hashOf(word: string | undefined): string {
-  const given = required(word, 'ADDRESS|HASH')
-  const hash = readEmailHash(given)
-  if (hash) return hash
-  const hashed = hashOfAddress(given)
-  if (!hashed.ok) throw new UsageError(hashed.problem.message)
-  return hashed.emailHash
-}
-
-export async function listOfCompany({ db }: Reading, values: Input['values']): Promise<string | null> {
-  const company = text(values, 'company')
-  return company === undefined ? null : (await requireCompany(db, company)).companyId
-}
-
-export function reasonOf(values: Input['values']): SuppressionReason | null {
-  const given = text(values, 'reason')?.toUpperCase()
-  if (given === undefined) return null
-  if (!isSuppressionReason(given)) throw new UsageError(`--reason must be ${SUPPRESSION_REASONS.join(', ')}`)
-  return given
-}
-
-export function daysOf(values: Input['values']): number | undefined {
-  const given = text(values, 'days')
-  if (given === undefined) return undefined
-  const days = Number(given)
-  if (given.trim() === '' || !Number.isInteger(days) || days < 0 || days > SUPPRESSION_LIMITS.EXPIRES_IN_DAYS)
-    throw new UsageError(`--days must be a whole number from 0 (for ever) to ${SUPPRESSION_LIMITS.EXPIRES_IN_DAYS}`)
-  return days
-}
-
-/** Every manual change is audited with a person and a reason. */
-export function auditFields(values: Input['values']): { performedBy: string; justification: string } {
-  const justification = justificationSchema.safeParse(required(text(values, 'justification'), '--justification TEXT'))
-  if (!justification.success) throw new UsageError(`--justification ${justification.error.issues[0]!.message}`)
-  const performedBy = text(values, 'by') ?? operator()
-  if (!/^[^\p{Cc}]{1,100}$/u.test(performedBy)) throw new UsageError('--by must have 1 to 100 printable characters')
-  return { performedBy, justification: justification.data }
 }

@@ -1,4 +1,4 @@
-import { iso, type Queryable, run } from '../platform/postgres/query.ts'
+import { fragment, iso, type Queryable, run, sql } from '../platform/postgres/query.ts'
 import { maskDeep, maskSensitive } from '../platform/text/masking.ts'
 import { uuidv7 } from '../platform/text/uuid.ts'
 import { mayRemoveSuppression, SUPPRESSION_REASONS, type SuppressionReason, WORTH_PROLONGING_MS } from './rules.ts'
@@ -21,16 +21,16 @@ export type SuppressionEntry = {
 /** added: it was not listed, or had expired. raised: a more severe reason or a later end. */
 export type SuppressionOutcome = { emailHash: string; outcome: 'added' | 'raised' | 'unchanged' }
 
-export const isActive = (entry: string) => `(${entry}.expires_at is null or ${entry}.expires_at > now())`
+export const isActive = (entry: string) => fragment`(${entry}.expires_at is null or ${entry}.expires_at > now())`
 
 /** Whether an entry, found by its hash, blocks this company. Used both when an e-mail is accepted and before it is sent. */
 export const blocks = (entry: string, company: string) =>
   `(${entry}.company_id is null or ${entry}.company_id = ${company}) and ${isActive(entry)}`
 export const severity = (reason: string) =>
-  `array_position(array[${SUPPRESSION_REASONS.map(one => `'${one}'`).join(', ')}], ${reason})`
+  fragment`array_position(array[${SUPPRESSION_REASONS.map(one => `'${one}'`).join(', ')}], ${reason})`
 /** The end of `suppression_list s`, with the same expression as its index. */
-export const END = `coalesce(s.expires_at, 'infinity'::timestamptz)`
-export const TODAY = `(now() at time zone 'UTC')::date`
+export const END = fragment`coalesce(s.expires_at, 'infinity'::timestamptz)`
+export const TODAY = fragment`(now() at time zone 'UTC')::date`
 const endOf = (entry: string) => `coalesce(${entry}.expires_at, 'infinity')`
 
 /**
@@ -134,19 +134,17 @@ const IRREMOVABLE = SUPPRESSION_REASONS.filter(reason => !mayRemoveSuppression(r
 
 /** From all of these lists or from none: a complaint on one of them keeps the address on all. Decided after the rows are locked. */
 export async function removeSuppression(db: Queryable, removal: SuppressionRemoval): Promise<RemovalOutcome> {
-  const [row] = await run<{ listed: number; kept: boolean; at: string }>(
-    db,
-    'remove-suppression',
-    `with target as materialized (
+  const [row] = await sql<{ listed: number; kept: boolean; at: string }>(db, 'remove-suppression')`
+    with target as materialized (
        select s.id, s.company_id, s.email_hash, s.reason, s.added_at, s.expires_at from suppression_list s
-       where s.email_hash = $1 and (s.company_id = any($2::uuid[]) or ($3 and s.company_id is null)) and ${isActive('s')}
+       where s.email_hash = ${removal.emailHash} and (s.company_id = any(${removal.lists.filter(list => list !== null)}::uuid[]) or (${removal.lists.includes(null)} and s.company_id is null)) and ${isActive('s')}
        order by s.company_id for update
      ), deleted as (
        delete from suppression_list s using target t
-       where s.id = t.id and not exists (select from target where reason = any($4)) returning t.*
+       where s.id = t.id and not exists (select from target where reason = any(${IRREMOVABLE})) returning t.*
      ), audited as (
        insert into suppression_audit_log (company_id, email_hash, action, reason, performed_by, metadata)
-       select company_id, email_hash, 'REMOVED', reason, $5, $7::jsonb || jsonb_build_object('justification', $6::text,
+       select company_id, email_hash, 'REMOVED', reason, ${removal.performedBy}, ${JSON.stringify(maskDeep(removal.metadata ?? {}))}::jsonb || jsonb_build_object('justification', ${maskSensitive(removal.justification)}::text,
          'addedAt', ${iso('added_at')}, 'expiresAt', ${iso('expires_at')})
        from deleted
      ), counted as (
@@ -154,17 +152,7 @@ export async function removeSuppression(db: Queryable, removal: SuppressionRemov
        select ${TODAY}, reason, count(*) from deleted group by reason order by reason
        on conflict (day, reason) do update set removed = d.removed + excluded.removed
      )
-     select count(*)::int as listed, coalesce(bool_or(reason = any($4)), false) as kept, ${iso('now()')} as at from target`,
-    [
-      removal.emailHash,
-      removal.lists.filter(list => list !== null),
-      removal.lists.includes(null),
-      IRREMOVABLE,
-      removal.performedBy,
-      maskSensitive(removal.justification),
-      JSON.stringify(maskDeep(removal.metadata ?? {})),
-    ],
-  )
+     select count(*)::int as listed, coalesce(bool_or(reason = any(${IRREMOVABLE})), false) as kept, ${iso('now()')} as at from target`
   if (row!.kept) return { kind: 'complaint' }
   return row!.listed === 0 ? { kind: 'not-listed' } : { kind: 'removed', removedAt: row!.at }
 }
@@ -186,12 +174,10 @@ export async function expireSuppressions(db: Queryable, batchSize = 5_000): Prom
  * A batch starts where the previous one ended (`from`), so that it does not read the dead index entries of that one.
  */
 async function expireBatch(db: Queryable, from: string, limit: number): Promise<{ count: number; last: string }> {
-  const [row] = await run<{ count: number; last: string }>(
-    db,
-    'expire-suppressions',
-    `with batch as materialized (
-       select s.id from suppression_list s where ${END} >= $2::timestamptz and ${END} <= now()
-       order by ${END}, s.id limit $1 for update skip locked
+  const [row] = await sql<{ count: number; last: string }>(db, 'expire-suppressions')`
+    with batch as materialized (
+       select s.id from suppression_list s where ${END} >= ${from}::timestamptz and ${END} <= now()
+       order by ${END}, s.id limit ${limit} for update skip locked
      ), deleted as (
        delete from suppression_list s using batch where s.id = batch.id
        returning s.company_id, s.email_hash, s.reason, s.added_at, s.expires_at
@@ -205,8 +191,6 @@ async function expireBatch(db: Queryable, from: string, limit: number): Promise<
        select ${TODAY}, reason, count(*) from deleted group by reason order by reason
        on conflict (day, reason) do update set expired = d.expired + excluded.expired
      )
-     select count(*)::int as count, coalesce(max(expires_at), '-infinity')::text as last from deleted`,
-    [limit, from],
-  )
+     select count(*)::int as count, coalesce(max(expires_at), '-infinity')::text as last from deleted`
   return row!
 }

@@ -1,10 +1,10 @@
 import { countLastDay } from '../companies/statistics.ts'
-import { exactly, iso, type Queryable, run, runUnprepared } from '../platform/postgres/query.ts'
+import { exactly, fragment, iso, literal, type Queryable, runUnprepared, sql } from '../platform/postgres/query.ts'
 import { END, isActive, severity, TODAY } from './list.ts'
 import { SUPPRESSION_REASONS, type SuppressionReason } from './rules.ts'
 import type { PastSuppression, SuppressionAuditEntry, SuppressionRow, SuppressionStats } from './view.ts'
 
-const COLUMNS = `s.id, s.company_id as "companyId", s.email_hash as "emailHash", s.reason, ${iso('s.added_at')} as "addedAt",
+const COLUMNS = fragment`s.id, s.company_id, s.email_hash, s.reason, ${iso('s.added_at')} as "addedAt",
   ${iso('s.expires_at')} as "expiresAt", ${iso('s.updated_at')} as "updatedAt", s.metadata`
 
 /** The more severe of the company's own and the global entry. companyId null: the global list only. */
@@ -13,26 +13,18 @@ export async function findBlocking(
   emailHash: string,
   companyId: string | null,
 ): Promise<SuppressionRow | null> {
-  const [row] = await run<SuppressionRow>(
-    db,
-    'find-blocking-suppression',
-    `select ${COLUMNS} from suppression_list s
-     where s.email_hash = $1 and (s.company_id is null or s.company_id = $2) and ${isActive('s')}
-     order by ${severity('s.reason')} desc, ${END} desc limit 1`,
-    [emailHash, companyId],
-  )
+  const [row] = await sql<SuppressionRow>(db, 'find-blocking-suppression')`
+    select ${COLUMNS} from suppression_list s
+     where s.email_hash = ${emailHash} and (s.company_id is null or s.company_id = ${companyId}) and ${isActive('s')}
+     order by ${severity('s.reason')} desc, ${END} desc limit 1`
   return row ?? null
 }
 
 /** The entries on all lists, the global one first. */
 export async function findEntries(db: Queryable, emailHash: string): Promise<SuppressionRow[]> {
-  return run<SuppressionRow>(
-    db,
-    'find-suppressions',
-    `select ${COLUMNS} from suppression_list s where s.email_hash = $1 and ${isActive('s')}
-     order by s.company_id nulls first limit 1000`,
-    [emailHash],
-  )
+  return sql<SuppressionRow>(db, 'find-suppressions')`
+    select ${COLUMNS} from suppression_list s where s.email_hash = ${emailHash} and ${isActive('s')}
+     order by s.company_id nulls first limit 1000`
 }
 
 /** The ids of entries on one company's list, by hash. */
@@ -41,12 +33,8 @@ export async function findEntryIds(
   emailHashes: string[],
   companyId: string,
 ): Promise<Map<string, string>> {
-  const rows = await run<{ emailHash: string; id: string }>(
-    db,
-    'find-suppression-ids',
-    `select s.email_hash as "emailHash", s.id from suppression_list s where s.email_hash = any($1) and s.company_id = $2`,
-    [emailHashes, companyId],
-  )
+  const rows = await sql<{ emailHash: string; id: string }>(db, 'find-suppression-ids')`
+    select s.email_hash, s.id from suppression_list s where s.email_hash = any(${emailHashes}) and s.company_id = ${companyId}`
   return new Map(rows.map(({ emailHash, id }) => [emailHash, id]))
 }
 
@@ -58,14 +46,10 @@ export async function listAudit(
   emailHash: string,
   companyId: string | null,
 ): Promise<SuppressionAuditEntry[]> {
-  const rows = await run<SuppressionAuditEntry & { justification: string | null }>(
-    db,
-    'list-suppression-audit',
-    `select action, performed_by as "performedBy", ${iso('performed_at')} as "performedAt", reason,
+  const rows = await sql<SuppressionAuditEntry & { justification: string | null }>(db, 'list-suppression-audit')`
+    select action, performed_by, ${iso('performed_at')} as "performedAt", reason,
        metadata ->> 'justification' as justification
-     from suppression_audit_log where email_hash = $1 and company_id is not distinct from $2 order by id desc limit ${AUDIT_LIMIT}`,
-    [emailHash, companyId],
-  )
+     from suppression_audit_log where email_hash = ${emailHash} and company_id is not distinct from ${companyId} order by id desc limit ${literal(AUDIT_LIMIT)}`
   return rows.reverse().map(({ justification, ...entry }) => (justification ? { ...entry, justification } : entry))
 }
 
@@ -75,7 +59,7 @@ export type SuppressionOrder = {
   sort: (typeof SUPPRESSION_SORTS)[number]
   order: (typeof SUPPRESSION_ORDERS)[number]
 }
-const SORT_KEY: Record<SuppressionOrder['sort'], string> = { addedAt: 's.added_at', expiresAt: END }
+const SORT_KEY: Record<SuppressionOrder['sort'], string> = { addedAt: 's.added_at', expiresAt: END.text }
 
 /** Of the last entry on the previous page: its sort key to the microsecond, or infinity, and its id. */
 export type SuppressionCursor = { key: string; id: string }
@@ -124,7 +108,7 @@ export async function listSuppressions(
 }
 
 function conditions(filter: SuppressionFilter): { where: string[]; values: unknown[] } {
-  const where = [isActive('s')]
+  const where = [isActive('s').text]
   const values: unknown[] = []
   const add = (value: unknown, condition: (placeholder: string) => string) => {
     values.push(value)
@@ -151,7 +135,7 @@ function conditions(filter: SuppressionFilter): { where: string[]; values: unkno
 const keyOf = (digits: string, filler: string) =>
   BigInt.asIntN(64, BigInt(`0x${digits.slice(0, 16).padEnd(16, filler)}`)).toString()
 
-const HISTORY_COLUMNS = `id::text as id, company_id as "companyId", email_hash as "emailHash", action, performed_by as "performedBy",
+const HISTORY_COLUMNS = fragment`id::text as id, company_id, email_hash, action, performed_by,
   ${iso('performed_at')} as "performedAt", reason, metadata`
 
 type Row = Omit<PastSuppression, 'justification'> & { id: string }
@@ -160,12 +144,8 @@ const HISTORY_LIMIT = 100
 
 /** The last changes on all lists, newest first: also of entries that are no longer there. */
 export async function listHistory(db: Queryable, emailHash: string): Promise<PastSuppression[]> {
-  const rows = await run<Row>(
-    db,
-    'list-suppression-history',
-    `select ${HISTORY_COLUMNS} from suppression_audit_log where email_hash = $1 order by id desc limit ${HISTORY_LIMIT}`,
-    [emailHash],
-  )
+  const rows = await sql<Row>(db, 'list-suppression-history')`
+    select ${HISTORY_COLUMNS} from suppression_audit_log where email_hash = ${emailHash} order by id desc limit ${literal(HISTORY_LIMIT)}`
   return rows.map(toPast)
 }
 
@@ -179,13 +159,9 @@ export async function listEnded(
   ending: Ending,
   { before, limit }: { before: string | null; limit: number },
 ): Promise<EndedPage> {
-  const rows = await run<Row>(
-    db,
-    `list-suppressions-${ending.toLowerCase()}`,
-    `select ${HISTORY_COLUMNS} from suppression_audit_log where action = '${ending}' and id < coalesce($1::bigint, 9223372036854775807)
-     order by id desc limit $2`,
-    [before, limit + 1],
-  )
+  const rows = await sql<Row>(db, `list-suppressions-${ending.toLowerCase()}`)`
+    select ${HISTORY_COLUMNS} from suppression_audit_log where action = '${ending}' and id < coalesce(${before}::bigint, 9223372036854775807)
+     order by id desc limit ${limit + 1}`
   const shown = rows.slice(0, limit)
   return { entries: shown.map(toPast), next: rows.length > limit ? shown.at(-1)!.id : null }
 }
@@ -199,12 +175,8 @@ export type ActiveCounts = Record<SuppressionReason, number>
 
 /** Scans a whole index: cache the result (runtime/cached-query.ts). */
 export async function countActive(db: Queryable): Promise<ActiveCounts> {
-  const rows = await run<{ reason: SuppressionReason; count: number }>(
-    db,
-    'count-active-suppressions',
-    `select reason, count(*)::float8 as count from suppression_list s where ${isActive('s')} group by reason`,
-    [],
-  )
+  const rows = await sql<{ reason: SuppressionReason; count: number }>(db, 'count-active-suppressions')`
+    select reason, count(*)::float8 as count from suppression_list s where ${isActive('s')} group by reason`
   const counts = Object.fromEntries(SUPPRESSION_REASONS.map(reason => [reason, 0])) as ActiveCounts
   for (const { reason, count } of rows) counts[reason] = count
   return counts
@@ -214,13 +186,9 @@ export type SuppressionTotals = { reason: SuppressionReason; added: number; remo
 
 /** All-time totals. An entry that got a more severe reason counts as added under the new reason. */
 export async function readTotals(db: Queryable): Promise<SuppressionTotals[]> {
-  return run<SuppressionTotals>(
-    db,
-    'read-suppression-totals',
-    `select reason, sum(added + raised)::float8 as added, sum(removed)::float8 as removed, sum(expired)::float8 as expired
-     from suppression_daily group by reason order by reason`,
-    [],
-  )
+  return sql<SuppressionTotals>(db, 'read-suppression-totals')`
+    select reason, sum(added + raised)::float8 as added, sum(removed)::float8 as removed, sum(expired)::float8 as expired
+     from suppression_daily group by reason order by reason`
 }
 
 export async function readStats(db: Queryable, counts: () => Promise<ActiveCounts>): Promise<SuppressionStats> {
@@ -232,13 +200,9 @@ export async function readStats(db: Queryable, counts: () => Promise<ActiveCount
 
 /** The last 30 days, including days without a change. */
 async function readGrowth(db: Queryable): Promise<SuppressionStats['growth']> {
-  return run(
-    db,
-    'read-suppression-growth',
-    `select to_char(day, 'YYYY-MM-DD') as day, coalesce(sum(added), 0)::float8 as added, coalesce(sum(removed), 0)::float8 as removed,
+  return sql<SuppressionStats['growth'][number]>(db, 'read-suppression-growth')`
+    select to_char(day, 'YYYY-MM-DD') as day, coalesce(sum(added), 0)::float8 as added, coalesce(sum(removed), 0)::float8 as removed,
        coalesce(sum(expired), 0)::float8 as expired, coalesce(sum(added - removed - expired), 0)::float8 as net
      from (select ${TODAY} - back as day from generate_series(0, 29) as back) days left join suppression_daily using (day)
-     group by day order by day`,
-    [],
-  )
+     group by day order by day`
 }

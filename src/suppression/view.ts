@@ -83,15 +83,9 @@ export const endedSuppressionsSchema = z
   .object({ data: z.array(pastEntrySchema), cursor: z.string().nullable(), hasMore: z.boolean() })
   .meta({ id: 'EndedSuppressions' })
 
-export type SuppressionRow = {
-  id: string
+/** `companyId` null: on the global list. */
+export type SuppressionRow = Omit<z.output<typeof suppressionDetailsSchema>, 'companyId' | 'auditLog'> & {
   companyId: string | null
-  emailHash: string
-  reason: (typeof SUPPRESSION_REASONS)[number]
-  addedAt: string
-  expiresAt: string | null
-  updatedAt: string
-  metadata: Record<string, unknown>
 }
 export type SuppressionAuditEntry = z.output<typeof auditEntrySchema>
 export type PastSuppression = z.output<typeof pastEntrySchema>

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { type Author, writeAudit } from '../audit/audit.ts'
-import { inTransaction, type Queryable, run } from '../platform/postgres/query.ts'
+import { inTransaction, type Queryable, sql } from '../platform/postgres/query.ts'
 import type { TemplateSource } from './parse.ts'
 import { VERSIONS_PER_TEMPLATE } from './view.ts'
 
@@ -32,22 +32,15 @@ export async function createTemplate(
 ): Promise<CreateOutcome> {
   return inTransaction(pool, async tx => {
     // Two requests at once must not pass the limit together.
-    await run(tx, 'lock-company', 'select from companies where company_id = $1 for no key update', [author.companyId])
-    const [{ count } = { count: 0 }] = await run<{ count: number }>(
-      tx,
-      'count-templates',
-      'select count(*)::int as count from templates where company_id = $1',
-      [author.companyId],
-    )
+    await sql(tx, 'lock-company')`
+      select from companies where company_id = ${author.companyId} for no key update`
+    const [{ count } = { count: 0 }] = await sql<{ count: number }>(tx, 'count-templates')`
+      select count(*)::int as count from templates where company_id = ${author.companyId}`
     if (count >= limit) return { kind: 'limit' }
-    const [row] = await run<{ id: string; locale: string }>(
-      tx,
-      'insert-template',
-      `insert into templates (company_id, type, locale)
-       values ($1, $2, coalesce($3, (select locale from companies where company_id = $1)))
-       on conflict do nothing returning template_id as id, locale`,
-      [author.companyId, template.type, template.locale],
-    )
+    const [row] = await sql<{ id: string; locale: string }>(tx, 'insert-template')`
+      insert into templates (company_id, type, locale)
+       values (${author.companyId}, ${template.type}, coalesce(${template.locale}, (select locale from companies where company_id = ${author.companyId})))
+       on conflict do nothing returning template_id as id, locale`
     if (!row) return { kind: 'exists' }
     const version = await insertVersion(tx, row.id, template, author)
     await alsoWrite(tx, row.id)
@@ -69,14 +62,10 @@ export async function addDraft(
     const template = await lockTemplate(tx, author, templateId)
     if (!template) return null
     const version = await insertVersion(tx, templateId, source, author)
-    await run(
-      tx,
-      'prune-template-versions',
-      `delete from template_versions v using templates t
-       where v.template_id = $1 and t.template_id = $1 and v.number < $2 and v.number is distinct from t.published_number
-         and (v.published_at is null or v.number <= $2 - $3)`,
-      [templateId, version, VERSIONS_PER_TEMPLATE],
-    )
+    await sql(tx, 'prune-template-versions')`
+      delete from template_versions v using templates t
+       where v.template_id = ${templateId} and t.template_id = ${templateId} and v.number < ${version} and v.number is distinct from t.published_number
+         and (v.published_at is null or v.number <= ${version}::int - ${VERSIONS_PER_TEMPLATE}::int)`
     await audit(tx, author, templateId, 'TEMPLATE_UPDATED', {
       after: { type: template.type, locale: template.locale, version },
     })
@@ -94,13 +83,9 @@ export async function publishVersion(
   return inTransaction(pool, async tx => {
     const template = await lockTemplate(tx, author, templateId)
     if (!template) return null
-    const [row] = await run<{ number: number }>(
-      tx,
-      'find-version-to-publish',
-      `select number from template_versions
-       where template_id = $1 and case when $2::int is null then published_at is null else number = $2 end order by number desc limit 1`,
-      [templateId, number],
-    )
+    const [row] = await sql<{ number: number }>(tx, 'find-version-to-publish')`
+      select number from template_versions
+       where template_id = ${templateId} and case when ${number}::int is null then published_at is null else number = ${number}::int end order by number desc limit 1`
     if (!row) return null
     const { published, ...of } = template
     await publish(tx, author, templateId, { ...of, version: row.number }, published)
@@ -113,7 +98,7 @@ export async function deleteTemplate(pool: pg.Pool, author: TemplateAuthor, temp
   return inTransaction(pool, async tx => {
     const template = await lockTemplate(tx, author, templateId)
     if (!template) return false
-    await run(tx, 'delete-template', 'delete from templates where template_id = $1', [templateId])
+    await sql(tx, 'delete-template')`delete from templates where template_id = ${templateId}`
     await audit(tx, author, templateId, 'TEMPLATE_DELETED', {
       before: { type: template.type, locale: template.locale, version: template.published },
     })
@@ -122,12 +107,8 @@ export async function deleteTemplate(pool: pg.Pool, author: TemplateAuthor, temp
 }
 
 async function lockTemplate(tx: Queryable, author: TemplateAuthor, templateId: string) {
-  const [row] = await run<{ type: string; locale: string; published: number | null }>(
-    tx,
-    'lock-template',
-    'select type, locale, published_number as published from templates where template_id = $1 and company_id = $2 for update',
-    [templateId, author.companyId],
-  )
+  const [row] = await sql<{ type: string; locale: string; published: number | null }>(tx, 'lock-template')`
+    select type, locale, published_number as published from templates where template_id = ${templateId} and company_id = ${author.companyId} for update`
   return row ?? null
 }
 
@@ -137,14 +118,10 @@ async function insertVersion(
   source: TemplateSource,
   author: TemplateAuthor,
 ): Promise<number> {
-  const [row] = await run<{ number: number }>(
-    tx,
-    'insert-template-version',
-    `insert into template_versions (template_id, number, subject, html, text, created_by)
-     select $1, coalesce(max(number), 0) + 1, $2, $3, $4, $5 from template_versions where template_id = $1 returning number`,
-    [id, source.subject, source.html, source.text, author.performedBy],
-  )
-  await run(tx, 'touch-template', 'update templates set updated_at = now() where template_id = $1', [id])
+  const [row] = await sql<{ number: number }>(tx, 'insert-template-version')`
+    insert into template_versions (template_id, number, subject, html, text, created_by)
+     select ${id}, coalesce(max(number), 0) + 1, ${source.subject}, ${source.html}, ${source.text}, ${author.performedBy} from template_versions where template_id = ${id} returning number`
+  await sql(tx, 'touch-template')`update templates set updated_at = now() where template_id = ${id}`
   return row!.number
 }
 
@@ -155,12 +132,8 @@ async function publish(
   after: Audit & { version: number },
   replaced: number | null,
 ): Promise<void> {
-  await run(
-    tx,
-    'publish-template',
-    `with put as (update template_versions set published_at = now() where template_id = $1 and number = $2)
-     update templates set published_number = $2, updated_at = now() where template_id = $1`,
-    [id, after.version],
-  )
+  await sql(tx, 'publish-template')`
+    with put as (update template_versions set published_at = now() where template_id = ${id} and number = ${after.version})
+     update templates set published_number = ${after.version}, updated_at = now() where template_id = ${id}`
   await audit(tx, author, id, 'TEMPLATE_PUBLISHED', { before: { ...after, version: replaced }, after })
 }

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { Batcher } from '../platform/batcher.ts'
-import { type Queryable, run } from '../platform/postgres/query.ts'
+import { type Queryable, sql } from '../platform/postgres/query.ts'
 import { type ParseResult, parseTemplate, type TemplateSource } from './parse.ts'
 
 /** Parsed templates take about ten times the memory of their source. */
@@ -49,20 +49,16 @@ export type PublishedVersion = { versionId: string; number: number; locale: stri
  * that was asked for comes first, then one of the same language, the company's, any.
  */
 export async function findPublished(db: Queryable, choices: TemplateChoice[]): Promise<(PublishedVersion | null)[]> {
-  const rows = await run<PublishedVersion & { place: number }>(
-    db,
-    'find-published-templates',
-    `select wanted.place::int, found.* from unnest($1::uuid[], $2::text[], $3::text[]) with ordinality as wanted(company, type, locale, place)
+  const rows = await sql<PublishedVersion & { place: number }>(db, 'find-published-templates')`
+    select wanted.place::int, found.* from unnest(${choices.map(one => one.companyId)}::uuid[], ${choices.map(one => one.type)}::text[], ${choices.map(one => one.locale)}::text[]) with ordinality as wanted(company, type, locale, place)
      cross join lateral (
-       select v.version_id as "versionId", v.number, t.locale
+       select v.version_id, v.number, t.locale
        from templates t join template_versions v on v.template_id = t.template_id and v.number = t.published_number
          left join companies c on c.company_id = wanted.company
        where (t.company_id = wanted.company or t.company_id is null) and t.type = wanted.type
        order by t.company_id is null, t.locale is not distinct from wanted.locale desc,
          split_part(t.locale, '-', 1) is not distinct from split_part(wanted.locale, '-', 1) desc, t.locale = c.locale desc, t.locale
-       limit 1) found`,
-    [choices.map(one => one.companyId), choices.map(one => one.type), choices.map(one => one.locale)],
-  )
+       limit 1) found`
   const found: (PublishedVersion | null)[] = choices.map(() => null)
   for (const { place, ...version } of rows) found[place - 1] = version
   return found
@@ -70,11 +66,7 @@ export async function findPublished(db: Queryable, choices: TemplateChoice[]): P
 
 /** null: it was deleted meanwhile. */
 export async function readVersion(db: Queryable, versionId: string): Promise<TemplateSource | null> {
-  const [row] = await run<TemplateSource>(
-    db,
-    'read-template-version',
-    'select subject, html, text from template_versions where version_id = $1',
-    [versionId],
-  )
+  const [row] = await sql<TemplateSource>(db, 'read-template-version')`
+    select subject, html, text from template_versions where version_id = ${versionId}`
   return row ?? null
 }

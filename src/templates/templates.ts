@@ -1,35 +1,27 @@
 import { TEMPLATE_FAILED } from '../companies/statistics.ts'
-import { iso, type Queryable, run, runUnprepared } from '../platform/postgres/query.ts'
+import { fragment, iso, type Queryable, runUnprepared, sql } from '../platform/postgres/query.ts'
 import type { TemplateSource } from './parse.ts'
 import type { TemplateView, VersionSummary } from './view.ts'
 
 export type Version = VersionSummary & TemplateSource
 
-export const TEMPLATE_COLUMNS = `t.template_id as id, t.type, t.locale, t.company_id is null as starter, t.published_number as published,
+export const TEMPLATE_COLUMNS = fragment`t.template_id as id, t.type, t.locale, t.company_id is null as starter, t.published_number as published,
   (select max(v.number) from template_versions v where v.template_id = t.template_id and v.published_at is null) as draft,
   ${iso('t.created_at')} as "createdAt", ${iso('t.updated_at')} as "updatedAt"`
 
 /** Its own and the starters; a starter that an own template of the type replaces is not listed. */
 export async function listTemplates(db: Queryable, companyId: string): Promise<TemplateView[]> {
-  return run<TemplateView>(
-    db,
-    'list-templates',
-    `select ${TEMPLATE_COLUMNS} from templates t
-     where t.company_id = $1 or (t.company_id is null
-       and not exists (select from templates own where own.company_id = $1 and own.type = t.type and own.published_number is not null))
-     order by t.type, t.company_id is null, t.locale`,
-    [companyId],
-  )
+  return sql<TemplateView>(db, 'list-templates')`
+    select ${TEMPLATE_COLUMNS} from templates t
+     where t.company_id = ${companyId} or (t.company_id is null
+       and not exists (select from templates own where own.company_id = ${companyId} and own.type = t.type and own.published_number is not null))
+     order by t.type, t.company_id is null, t.locale`
 }
 
 /** Its own, or a starter. */
 export async function findTemplate(db: Queryable, companyId: string, templateId: string): Promise<TemplateView | null> {
-  const [row] = await run<TemplateView>(
-    db,
-    'find-template',
-    `select ${TEMPLATE_COLUMNS} from templates t where t.template_id = $2 and (t.company_id = $1 or t.company_id is null)`,
-    [companyId, templateId],
-  )
+  const [row] = await sql<TemplateView>(db, 'find-template')`
+    select ${TEMPLATE_COLUMNS} from templates t where t.template_id = ${templateId} and (t.company_id = ${companyId} or t.company_id is null)`
   return row ?? null
 }
 
@@ -40,37 +32,25 @@ export async function findOwnByType(
   type: string,
   locale: string,
 ): Promise<TemplateView | null> {
-  const [row] = await run<TemplateView>(
-    db,
-    'find-own-template-by-type',
-    `select ${TEMPLATE_COLUMNS} from templates t where t.company_id = $1 and t.type = $2 and t.locale = $3`,
-    [companyId, type, locale],
-  )
+  const [row] = await sql<TemplateView>(db, 'find-own-template-by-type')`
+    select ${TEMPLATE_COLUMNS} from templates t where t.company_id = ${companyId} and t.type = ${type} and t.locale = ${locale}`
   return row ?? null
 }
 
-const VERSION = `v.number, ${iso('v.created_at')} as "createdAt", v.created_by as "createdBy", ${iso('v.published_at')} as "publishedAt",
+const VERSION = fragment`v.number, ${iso('v.created_at')} as "createdAt", v.created_by, ${iso('v.published_at')} as "publishedAt",
   case when v.number = t.published_number then 'published' when v.published_at is null then 'draft' else 'replaced' end as status`
 
 /** Newest first, without their content. */
 export async function listVersions(db: Queryable, templateId: string): Promise<VersionSummary[]> {
-  return run<VersionSummary>(
-    db,
-    'list-template-versions',
-    `select ${VERSION} from template_versions v join templates t using (template_id) where v.template_id = $1 order by v.number desc`,
-    [templateId],
-  )
+  return sql<VersionSummary>(db, 'list-template-versions')`
+    select ${VERSION} from template_versions v join templates t using (template_id) where v.template_id = ${templateId} order by v.number desc`
 }
 
 /** number null: the newest. */
 export async function findVersion(db: Queryable, templateId: string, number: number | null): Promise<Version | null> {
-  const [row] = await run<Version>(
-    db,
-    'find-template-version',
-    `select ${VERSION}, v.subject, v.html, v.text from template_versions v join templates t using (template_id)
-     where v.template_id = $1 and ($2::int is null or v.number = $2) order by v.number desc limit 1`,
-    [templateId, number],
-  )
+  const [row] = await sql<Version>(db, 'find-template-version')`
+    select ${VERSION}, v.subject, v.html, v.text from template_versions v join templates t using (template_id)
+     where v.template_id = ${templateId} and (${number}::int is null or v.number = ${number}::int) order by v.number desc limit 1`
   return row ?? null
 }
 
@@ -105,7 +85,7 @@ export async function listTemplateOverviews(db: Queryable, filter: TemplateFilte
          and ($2::text is null or position(lower($2) in t.type) > 0)
          and ($3::text is null or (t.type, t.template_id) > ($3, $4::uuid))
        order by t.type, t.template_id limit $5)
-     select ${TEMPLATE_COLUMNS}, t.company_id as "companyId", t.company_name as "companyName",
+     select ${TEMPLATE_COLUMNS}, t.company_id, t.company_name,
        case when coalesce(t.company_id, $1) is not null then (
          select json_build_object('accepted', coalesce(sum(s.accepted), 0), 'sent', coalesce(sum(s.sent), 0),
            'failed', coalesce(sum(${TEMPLATE_FAILED}), 0), 'retries', coalesce(sum(s.retries), 0))
@@ -120,11 +100,8 @@ export type FoundTemplate = TemplateView & { companyId: string | null; companyNa
 
 /** Of any company, or a starter. */
 export async function findAnyTemplate(db: Queryable, templateId: string): Promise<FoundTemplate | null> {
-  const [row] = await runUnprepared<FoundTemplate>(
-    db,
-    `select ${TEMPLATE_COLUMNS}, t.company_id as "companyId", c.name as "companyName"
-     from templates t left join companies c using (company_id) where t.template_id = $1`,
-    [templateId],
-  )
+  const [row] = await sql<FoundTemplate>(db)`
+    select ${TEMPLATE_COLUMNS}, t.company_id, c.name as "companyName"
+     from templates t left join companies c using (company_id) where t.template_id = ${templateId}`
   return row ?? null
 }

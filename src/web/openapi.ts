@@ -1,12 +1,9 @@
-import swagger from '@fastify/swagger'
-import swaggerUi from '@fastify/swagger-ui'
 import type { RouteOptions } from 'fastify'
-import { createJsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { z } from 'zod'
-import { scopeOf } from '../companies/require-key.ts'
 import { fieldProblemSchema } from '../platform/text/refusal.ts'
 import { type AnyWebhookType, WEBHOOK_EVENT_SCHEMAS } from '../webhooks/events.ts'
+import { scopeOf } from './access.ts'
 import type { App } from './server.ts'
 
 /** RFC 9457 with extension members. */
@@ -38,6 +35,10 @@ export async function documentApi(
   app: App,
   { publicUrl, version }: { publicUrl: string | undefined; version: string },
 ): Promise<void> {
+  // Loaded here: a command that calls a route needs no document.
+  const { default: swagger } = await import('@fastify/swagger')
+  const { default: swaggerUi } = await import('@fastify/swagger-ui')
+  const { createJsonSchemaTransform, jsonSchemaTransformObject } = await import('fastify-type-provider-zod')
   app.addHook('onRoute', describeScope)
   await app.register(swagger, {
     openapi: {

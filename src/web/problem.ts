@@ -86,7 +86,7 @@ export type ProblemExtras = {
   headers?: Record<string, string>
 }
 
-/** Thrown inside http/ only: the modules it calls return outcomes as values. */
+/** Thrown by routes and what they call for them: other modules return outcomes as values. */
 export class Problem extends Error {
   override name = 'Problem'
   readonly code: ProblemCode

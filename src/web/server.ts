@@ -71,6 +71,7 @@ export function baseApp(deps: BaseDeps): App {
     },
   }).withTypeProvider<ZodTypeProvider>() as unknown as App
   app.server.maxConnections = limits.connections
+  app.decorateRequest('principal', null)
   app.decorateRequest('key', null)
   app.decorateRequest('admin', null)
   app.decorateRequest('adminRole', null)

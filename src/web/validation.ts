@@ -7,11 +7,20 @@ import { Problem, type ProblemExtras, refusalProblem } from './problem.ts'
 export const validatorCompiler: FastifySchemaCompiler<ZodType> =
   ({ schema, httpPart }) =>
   data => {
-    const parsed = schema.safeParse(data ?? {}, REPORT_INPUT)
-    return parsed.success
-      ? { value: parsed.data }
-      : { error: refusalProblem(summarise(problemsIn(httpPart, parsed.error.issues))) }
+    try {
+      return { value: parseInput(schema, httpPart, data) }
+    } catch (error) {
+      if (error instanceof Problem) return { error }
+      throw error
+    }
   }
+
+/** Throws the problem that names each wrong field. */
+export function parseInput<S extends ZodType>(schema: S, httpPart: string | undefined, data: unknown): z.output<S> {
+  const parsed = schema.safeParse(data ?? {}, REPORT_INPUT)
+  if (parsed.success) return parsed.data
+  throw refusalProblem(summarise(problemsIn(httpPart, parsed.error.issues)))
+}
 
 /** For all routes of this scope: a misspelt filter is refused instead of ignored. */
 export function refuseUnknownQuery(app: FastifyInstance): void {

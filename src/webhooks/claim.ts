@@ -1,4 +1,4 @@
-import { idRange, iso, type Queryable, run } from '../platform/postgres/query.ts'
+import { idRange, iso, type Queryable, run, sql } from '../platform/postgres/query.ts'
 import type { EmailFacts, WebhookFacts } from './body.ts'
 import type { WebhookEndpoint } from './view.ts'
 
@@ -139,9 +139,9 @@ with recursive walk as (
   select case when count(*) = $4 then max(step_id) end as id from (
     select endpoint_id::text as step_id from walk where endpoint_id is not null) w
 )
-select last.id as last, (select count(*) from postponed)::int as postponed, d.endpoint_id as "endpointId", d.delivery_id as "deliveryId", d.type,
-  d.sequence::float8 as sequence, d.company_id as "companyId", d.attempts, d.body, d.data, ${iso('d.created_at')} as timestamp,
-  d.outbox_id as "outboxId", d.event_id as "eventId", d.url, d.format, d.failures, d.secret_cipher as "secretCipher", d.previous_cipher as "previousCipher"
+select last.id as last, (select count(*) from postponed)::int as postponed, d.endpoint_id, d.delivery_id, d.type,
+  d.sequence::float8 as sequence, d.company_id, d.attempts, d.body, d.data, ${iso('d.created_at')} as timestamp,
+  d.outbox_id, d.event_id, d.url, d.format, d.failures, d.secret_cipher, d.previous_cipher
 from last left join taken d on true`
 
 export type EventFacts = EmailFacts & { eventId: string; timestamp: string; traceparent: string | null }
@@ -174,17 +174,13 @@ export async function loadEventFacts(
 
 /** Makes retries ready that are due. Returns how many. */
 export async function readyDueDeliveries(db: Queryable, limit = 1000): Promise<number> {
-  const [row] = await run<{ count: number }>(
-    db,
-    'ready-due-deliveries',
-    `with due as materialized (
-       select endpoint_id, delivery_id from webhook_deliveries where due_at <= now() order by due_at limit $1 for update skip locked
+  const [row] = await sql<{ count: number }>(db, 'ready-due-deliveries')`
+    with due as materialized (
+       select endpoint_id, delivery_id from webhook_deliveries where due_at <= now() order by due_at limit ${limit} for update skip locked
      ), woken as materialized (
        select ready_webhook(endpoint_id, delivery_id) from due
      )
-     select count(*)::int as count from woken`,
-    [limit],
-  )
+     select count(*)::int as count from woken`
   return row!.count
 }
 
@@ -195,20 +191,12 @@ export async function keepEndpoints(
   endpointIds: string[],
   seconds: number,
 ): Promise<void> {
-  await run(
-    db,
-    'keep-endpoints',
-    `update webhook_state set held_until = now() + $3 * interval '1 second' where endpoint_id = any($2) and holder = $1`,
-    [holder, endpointIds, seconds],
-  )
+  await sql(db, 'keep-endpoints')`
+    update webhook_state set held_until = now() + ${seconds} * interval '1 second' where endpoint_id = any(${endpointIds}) and holder = ${holder}`
 }
 
 /** Ends the hold on all endpoints, so that other processes may take them at once. */
 export async function leaveEndpoints(db: Queryable, holder: string): Promise<void> {
-  await run(
-    db,
-    'leave-endpoints',
-    `update webhook_state set holder = null, held_until = '-infinity' where holder = $1`,
-    [holder],
-  )
+  await sql(db, 'leave-endpoints')`
+    update webhook_state set holder = null, held_until = '-infinity' where holder = ${holder}`
 }

@@ -1,10 +1,10 @@
-import { iso, type Queryable, run } from '../platform/postgres/query.ts'
+import { fragment, iso, type Queryable, sql } from '../platform/postgres/query.ts'
 import type { ClaimedDelivery } from './claim.ts'
 import type { WebhookDelivery } from './view.ts'
 
-const COLUMNS = `d.delivery_id as id, d.type, d.outbox_id as "outboxId", d.sequence::float8 as sequence, d.status, d.attempts,
+const COLUMNS = fragment`d.delivery_id as id, d.type, d.outbox_id, d.sequence::float8 as sequence, d.status, d.attempts,
   ${iso('d.created_at')} as "createdAt", ${iso('d.last_attempt_at')} as "lastAttemptAt", ${iso('d.due_at')} as "nextAttemptAt",
-  d.last_status as "lastStatus", d.last_error as "lastError", d.last_answer as "lastAnswer", d.last_duration_ms as "lastDurationMs"`
+  d.last_status, d.last_error, d.last_answer, d.last_duration_ms`
 
 /** Newest first, older than `before`. */
 export async function listDeliveries(
@@ -12,14 +12,10 @@ export async function listDeliveries(
   endpointId: string,
   { before, limit, status }: { before: string | null; limit: number; status: string | null },
 ): Promise<WebhookDelivery[]> {
-  return run<WebhookDelivery>(
-    db,
-    'list-webhook-deliveries',
-    `select ${COLUMNS} from webhook_deliveries d
-     where d.endpoint_id = $1 and ($2::uuid is null or d.delivery_id < $2) and ($4::text is null or d.status = $4)
-     order by d.delivery_id desc limit $3`,
-    [endpointId, before, limit, status],
-  )
+  return sql<WebhookDelivery>(db, 'list-webhook-deliveries')`
+    select ${COLUMNS} from webhook_deliveries d
+     where d.endpoint_id = ${endpointId} and (${before}::uuid is null or d.delivery_id < ${before}::uuid) and (${status}::text is null or d.status = ${status}::text)
+     order by d.delivery_id desc limit ${limit}`
 }
 
 /** A delivery with what its body is made of. */
@@ -31,13 +27,9 @@ export async function findDelivery(
   endpointId: string,
   deliveryId: string,
 ): Promise<DeliveryWithFacts | null> {
-  const [row] = await run<DeliveryWithFacts>(
-    db,
-    'find-webhook-delivery',
-    `select ${COLUMNS}, d.company_id as "companyId", d.data, ${iso('d.created_at')} as timestamp, d.event_id as "eventId", d.body, w.format
-     from webhook_deliveries d join webhook_endpoints w using (endpoint_id) where d.endpoint_id = $1 and d.delivery_id = $2`,
-    [endpointId, deliveryId],
-  )
+  const [row] = await sql<DeliveryWithFacts>(db, 'find-webhook-delivery')`
+    select ${COLUMNS}, d.company_id, d.data, ${iso('d.created_at')} as timestamp, d.event_id, d.body, w.format
+     from webhook_deliveries d join webhook_endpoints w using (endpoint_id) where d.endpoint_id = ${endpointId} and d.delivery_id = ${deliveryId}`
   return row ?? null
 }
 
@@ -47,19 +39,15 @@ export async function replayDelivery(
   endpointId: string,
   deliveryId: string,
 ): Promise<WebhookDelivery | null> {
-  const [row] = await run<WebhookDelivery>(
-    db,
-    'replay-webhook-delivery',
-    `with d as (
+  const [row] = await sql<WebhookDelivery>(db, 'replay-webhook-delivery')`
+    with d as (
        update webhook_deliveries d set status = 'waiting', attempts = 0, due_at = null
-       where d.endpoint_id = $1 and d.delivery_id = $2 returning *
+       where d.endpoint_id = ${endpointId} and d.delivery_id = ${deliveryId} returning *
      ), put_ready as (
        insert into webhook_ready (endpoint_id, sequence, delivery_id) select endpoint_id, sequence, delivery_id from d
        on conflict (endpoint_id, sequence) do update set delivery_id = excluded.delivery_id
      )
-     select ${COLUMNS} from d`,
-    [endpointId, deliveryId],
-  )
+     select ${COLUMNS} from d`
   return row ?? null
 }
 
@@ -68,62 +56,50 @@ export async function putTestDelivery(
   db: Queryable,
   to: { endpointId: string; companyId: string; deliveryId: string; data: object },
 ): Promise<WebhookDelivery> {
-  const [row] = await run<WebhookDelivery>(
-    db,
-    'put-test-delivery',
-    `with d as (
+  const [row] = await sql<WebhookDelivery>(db, 'put-test-delivery')`
+    with d as (
        insert into webhook_deliveries (endpoint_id, delivery_id, company_id, type, data)
-       values ($1, $2, $3, 'webhook.test', $4) returning *
+       values (${to.endpointId}, ${to.deliveryId}, ${to.companyId}, 'webhook.test', ${JSON.stringify(to.data)}) returning *
      ), put_ready as (
        insert into webhook_ready (endpoint_id, sequence, delivery_id) select endpoint_id, sequence, delivery_id from d
      )
-     select ${COLUMNS} from d`,
-    [to.endpointId, to.deliveryId, to.companyId, JSON.stringify(to.data)],
-  )
+     select ${COLUMNS} from d`
   return row!
 }
 
 /** Fails the deliveries that wait for a disabled or deleted endpoint; they can be replayed after it is enabled again. */
 export async function failUndeliverable(db: Queryable, limit = 1000): Promise<number> {
-  const [row] = await run<{ count: number }>(
-    db,
-    'fail-undeliverable',
-    `with undeliverable as materialized (
+  const [row] = await sql<{ count: number }>(db, 'fail-undeliverable')`
+    with undeliverable as materialized (
        select r.* from webhook_endpoints w cross join lateral (
-         select r.endpoint_id, r.sequence, r.delivery_id from webhook_ready r where r.endpoint_id = w.endpoint_id limit $1) r
-       where w.disabled_at is not null limit $1
+         select r.endpoint_id, r.sequence, r.delivery_id from webhook_ready r where r.endpoint_id = w.endpoint_id limit ${limit}) r
+       where w.disabled_at is not null limit ${limit}
      ), failed as materialized (
        select fail_webhook(endpoint_id, sequence, delivery_id) from undeliverable
      ), counted as (
        insert into counters as c (name, label, value) select 'webhook_deliveries', 'failed', count(*) from failed having count(*) > 0
        on conflict (name, label) do update set value = c.value + excluded.value
      )
-     select count(*)::int as count from undeliverable`,
-    [limit],
-  )
+     select count(*)::int as count from undeliverable`
   return row!.count
 }
 
 /** So many days after they were enqueued (ids are ordered by time). Deleted endpoints are removed with their last delivery. */
 export async function purgeOldDeliveries(db: Queryable, days: number, limit = 10_000): Promise<number> {
-  const [row] = await run<{ count: number }>(
-    db,
-    'purge-old-deliveries',
-    `with old as materialized (
+  const [row] = await sql<{ count: number }>(db, 'purge-old-deliveries')`
+    with old as materialized (
        select d.endpoint_id, d.delivery_id from webhook_endpoints w cross join lateral (
          select d.endpoint_id, d.delivery_id from webhook_deliveries d
-         where d.endpoint_id = w.endpoint_id and d.delivery_id < uuid_v7_floor(now() - $2 * interval '1 day') and d.status <> 'waiting'
-         limit $1) d
-       limit $1
+         where d.endpoint_id = w.endpoint_id and d.delivery_id < uuid_v7_floor(now() - ${days} * interval '1 day') and d.status <> 'waiting'
+         limit ${limit}) d
+       limit ${limit}
      ), purged as materialized (
        select purge_webhook(endpoint_id, delivery_id) from old
      ), removed as (
-       delete from webhook_endpoints w where w.disabled_reason = 'DELETED' and w.disabled_at < now() - $2 * interval '1 day'
+       delete from webhook_endpoints w where w.disabled_reason = 'DELETED' and w.disabled_at < now() - ${days} * interval '1 day'
          and not exists (select from webhook_deliveries d where d.endpoint_id = w.endpoint_id)
      )
-     select count(*)::int as count from purged`,
-    [limit, days],
-  )
+     select count(*)::int as count from purged`
   return row!.count
 }
 
@@ -136,7 +112,7 @@ export type WebhookBacklog = {
 }
 
 /** An endpoint with deliveries in flight is held, so one that is slow is served, whatever the age of its webhooks. */
-const UNSERVED_SECONDS = `
+const UNSERVED_SECONDS = fragment`
   with recursive endpoint as (
     (select r.endpoint_id from webhook_ready r order by r.endpoint_id limit 1)
     union all
@@ -152,16 +128,12 @@ const UNSERVED_SECONDS = `
 
 /** Counts up to 100 000. */
 export async function readWebhookBacklog(db: Queryable): Promise<WebhookBacklog> {
-  const [row] = await run<WebhookBacklog>(
-    db,
-    'read-webhook-backlog',
-    `select (select count(*) from (select from webhook_ready limit 100000) r)::int
+  const [row] = await sql<WebhookBacklog>(db, 'read-webhook-backlog')`
+    select (select count(*) from (select from webhook_ready limit 100000) r)::int
          + (select count(*) from (select from webhook_deliveries where due_at is not null limit 100000) d)::int as waiting,
        (select extract(epoch from now() - min(d.created_at))::float8 from (select * from webhook_ready limit 100000) r
         join webhook_deliveries d on d.endpoint_id = r.endpoint_id and d.delivery_id = r.delivery_id) as "oldestSeconds",
        (${UNSERVED_SECONDS}) as "unservedSeconds",
-       (select count(*) from webhook_endpoints where disabled_reason in ('GONE', 'FAILING'))::int as disabled`,
-    [],
-  )
+       (select count(*) from webhook_endpoints where disabled_reason in ('GONE', 'FAILING'))::int as disabled`
   return row!
 }

@@ -1,17 +1,17 @@
 import type pg from 'pg'
 import { type Author, changedFields, writeAudit } from '../audit/audit.ts'
 import type { Owner } from '../companies/keys.ts'
-import { inTransaction, iso, type Queryable, run } from '../platform/postgres/query.ts'
+import { fragment, inTransaction, iso, type Queryable, run, sql } from '../platform/postgres/query.ts'
 import { putTestDelivery, replayDelivery } from './deliveries.ts'
 import type { WebhookEventType } from './events.ts'
 import type { WebhookChange, WebhookDelivery, WebhookEndpoint } from './view.ts'
 
-export const ENDPOINT_COLUMNS = `w.endpoint_id as id, w.format, w.test, w.url, w.description, w.event_types as "eventTypes", w.disabled_at is null as enabled,
-  ${iso('w.disabled_at')} as "disabledAt", w.disabled_reason as "disabledReason",
+export const ENDPOINT_COLUMNS = fragment`w.endpoint_id as id, w.format, w.test, w.url, w.description, w.event_types, w.disabled_at is null as enabled,
+  ${iso('w.disabled_at')} as "disabledAt", w.disabled_reason,
   (select ${iso('s.failing_since')} from webhook_state s where s.endpoint_id = w.endpoint_id) as "failingSince",
   case when w.previous_until > now() then ${iso('w.previous_until')} end as "previousSecretUntil",
   ${iso('w.created_at')} as "createdAt", ${iso('w.updated_at')} as "updatedAt"`
-export const NOT_DELETED = `w.disabled_reason is distinct from 'DELETED'`
+export const NOT_DELETED = fragment`w.disabled_reason is distinct from 'DELETED'`
 
 export type NewEndpoint = {
   endpointId: string
@@ -29,42 +29,24 @@ export async function insertEndpoint(
   endpoint: NewEndpoint,
   limit: number,
 ): Promise<WebhookEndpoint | null> {
-  const [row] = await run<WebhookEndpoint>(
-    db,
-    'insert-webhook-endpoint',
-    `with company as materialized (
-       select company_id from companies where company_id = $2 for update
+  const [row] = await sql<WebhookEndpoint>(db, 'insert-webhook-endpoint')`
+    with company as materialized (
+       select company_id from companies where company_id = ${endpoint.owner.companyId} for update
      ), w as (
        insert into webhook_endpoints (endpoint_id, company_id, url, description, event_types, secret_cipher, test, format)
-       select $1, company.company_id, $3, $4, $5, $6, $8, $9 from company
-       where webhook_endpoint_count(company.company_id, $8) < $7
+       select ${endpoint.endpointId}, company.company_id, ${endpoint.url}, ${endpoint.description}, ${endpoint.eventTypes}, ${endpoint.secretCipher}, ${endpoint.owner.test}, ${endpoint.format} from company
+       where webhook_endpoint_count(company.company_id, ${endpoint.owner.test}) < ${limit}
        returning *
      ), put_state as (
        insert into webhook_state (endpoint_id) select endpoint_id from w
      )
-     select ${ENDPOINT_COLUMNS} from w`,
-    [
-      endpoint.endpointId,
-      endpoint.owner.companyId,
-      endpoint.url,
-      endpoint.description,
-      endpoint.eventTypes,
-      endpoint.secretCipher,
-      limit,
-      endpoint.owner.test,
-      endpoint.format,
-    ],
-  )
+     select ${ENDPOINT_COLUMNS} from w`
   return row ?? null
 }
 
 export async function listEndpoints(db: Queryable, { companyId, test }: Owner): Promise<WebhookEndpoint[]> {
-  return run<WebhookEndpoint>(
-    db,
-    'list-webhook-endpoints',
-    `select ${ENDPOINT_COLUMNS} from webhook_endpoints w where w.company_id = $1 and w.test = $2 and ${NOT_DELETED} order by w.endpoint_id`,
-    [companyId, test],
-  )
+  return sql<WebhookEndpoint>(db, 'list-webhook-endpoints')`
+    select ${ENDPOINT_COLUMNS} from webhook_endpoints w where w.company_id = ${companyId} and w.test = ${test} and ${NOT_DELETED} order by w.endpoint_id`
 }
 
 export async function findEndpoint(
@@ -72,12 +54,8 @@ export async function findEndpoint(
   { companyId, test }: Owner,
   endpointId: string,
 ): Promise<WebhookEndpoint | null> {
-  const [row] = await run<WebhookEndpoint>(
-    db,
-    'find-webhook-endpoint',
-    `select ${ENDPOINT_COLUMNS} from webhook_endpoints w where w.company_id = $1 and w.endpoint_id = $2 and w.test = $3 and ${NOT_DELETED}`,
-    [companyId, endpointId, test],
-  )
+  const [row] = await sql<WebhookEndpoint>(db, 'find-webhook-endpoint')`
+    select ${ENDPOINT_COLUMNS} from webhook_endpoints w where w.company_id = ${companyId} and w.endpoint_id = ${endpointId} and w.test = ${test} and ${NOT_DELETED}`
   return row ?? null
 }
 
@@ -87,13 +65,9 @@ export async function findSecretCipher(
   { companyId, test }: Owner,
   endpointId: string,
 ): Promise<Buffer | null> {
-  const [row] = await run<{ cipher: Buffer }>(
-    db,
-    'find-webhook-secret',
-    `select w.secret_cipher as cipher from webhook_endpoints w
-     where w.company_id = $1 and w.endpoint_id = $2 and w.test = $3 and ${NOT_DELETED}`,
-    [companyId, endpointId, test],
-  )
+  const [row] = await sql<{ cipher: Buffer }>(db, 'find-webhook-secret')`
+    select w.secret_cipher as cipher from webhook_endpoints w
+     where w.company_id = ${companyId} and w.endpoint_id = ${endpointId} and w.test = ${test} and ${NOT_DELETED}`
   return row?.cipher ?? null
 }
 
@@ -133,13 +107,9 @@ export async function updateEndpoint(
 
 /** Only marks it as deleted; purgeOldDeliveries removes it with its last delivery. */
 export async function deleteEndpoint(db: Queryable, { companyId, test }: Owner, endpointId: string): Promise<boolean> {
-  const rows = await run(
-    db,
-    'delete-webhook-endpoint',
-    `update webhook_endpoints w set disabled_at = coalesce(w.disabled_at, now()), disabled_reason = 'DELETED', updated_at = now()
-     where w.company_id = $1 and w.endpoint_id = $2 and w.test = $3 and ${NOT_DELETED} returning 1`,
-    [companyId, endpointId, test],
-  )
+  const rows = await sql(db, 'delete-webhook-endpoint')`
+    update webhook_endpoints w set disabled_at = coalesce(w.disabled_at, now()), disabled_reason = 'DELETED', updated_at = now()
+     where w.company_id = ${companyId} and w.endpoint_id = ${endpointId} and w.test = ${test} and ${NOT_DELETED} returning 1`
   return rows.length > 0
 }
 
@@ -151,17 +121,13 @@ export async function rotateSecret(
   secretCipher: Buffer,
   overlapHours: number,
 ): Promise<WebhookEndpoint | null> {
-  const [row] = await run<WebhookEndpoint>(
-    db,
-    'rotate-webhook-secret',
-    `with w as (
-       update webhook_endpoints w set previous_cipher = w.secret_cipher, previous_until = now() + $4 * interval '1 hour',
-         secret_cipher = $3, updated_at = now()
-       where w.company_id = $1 and w.endpoint_id = $2 and w.test = $5 and ${NOT_DELETED} returning *
+  const [row] = await sql<WebhookEndpoint>(db, 'rotate-webhook-secret')`
+    with w as (
+       update webhook_endpoints w set previous_cipher = w.secret_cipher, previous_until = now() + ${overlapHours} * interval '1 hour',
+         secret_cipher = ${secretCipher}, updated_at = now()
+       where w.company_id = ${companyId} and w.endpoint_id = ${endpointId} and w.test = ${test} and ${NOT_DELETED} returning *
      )
-     select ${ENDPOINT_COLUMNS} from w`,
-    [companyId, endpointId, secretCipher, overlapHours, test],
-  )
+     select ${ENDPOINT_COLUMNS} from w`
   return row ?? null
 }
 
@@ -173,27 +139,23 @@ export async function disableEndpoint(
   endpointId: string,
   reason: 'GONE' | 'FAILING',
 ): Promise<DisabledEndpoint | null> {
-  const [row] = await run<DisabledEndpoint>(
-    db,
-    'disable-webhook-endpoint',
-    `with disabled as (
-       update webhook_endpoints set disabled_at = now(), disabled_reason = $2, updated_at = now()
-       where endpoint_id = $1 and disabled_at is null returning endpoint_id, company_id, url, test
+  const [row] = await sql<DisabledEndpoint>(db, 'disable-webhook-endpoint')`
+    with disabled as (
+       update webhook_endpoints set disabled_at = now(), disabled_reason = ${reason}::text, updated_at = now()
+       where endpoint_id = ${endpointId} and disabled_at is null returning endpoint_id, company_id, url, test
      ), put_notices as (
        insert into webhook_deliveries (endpoint_id, delivery_id, company_id, type, data)
        select w.endpoint_id, uuid_v7_now(), w.company_id, 'webhook.disabled',
-         jsonb_build_object('webhookId', d.endpoint_id, 'url', d.url, 'reason', $2::text)
+         jsonb_build_object('webhookId', d.endpoint_id, 'url', d.url, 'reason', ${reason}::text)
        from disabled d join webhook_endpoints w on w.company_id = d.company_id and w.test = d.test and w.disabled_at is null and w.endpoint_id <> d.endpoint_id
        returning endpoint_id, sequence, delivery_id
      ), put_ready as (
        insert into webhook_ready (endpoint_id, sequence, delivery_id) select endpoint_id, sequence, delivery_id from put_notices
      ), counted as (
-       insert into counters as c (name, label, value) select 'webhook_endpoints_disabled', $2, 1 from disabled
+       insert into counters as c (name, label, value) select 'webhook_endpoints_disabled', ${reason}::text, 1 from disabled
        on conflict (name, label) do update set value = c.value + 1
      )
-     select endpoint_id as "endpointId", company_id as "companyId", url from disabled`,
-    [endpointId, reason],
-  )
+     select endpoint_id, company_id, url from disabled`
   return row ?? null
 }
 

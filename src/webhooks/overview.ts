@@ -1,4 +1,4 @@
-import { iso, type Queryable, run, runUnprepared } from '../platform/postgres/query.ts'
+import { fragment, iso, type Queryable, runUnprepared, sql } from '../platform/postgres/query.ts'
 import { ENDPOINT_COLUMNS, NOT_DELETED } from './endpoints.ts'
 import type { WebhookDelivery, WebhookEndpoint } from './view.ts'
 
@@ -58,7 +58,7 @@ export async function listEndpointOverviews(db: Queryable, filter: EndpointFilte
        where ${NOT_DELETED} and ($1::uuid is null or w.company_id = $1) and ($2::uuid is null or w.endpoint_id = $2)
          and ($3::text is null or (c.name, w.endpoint_id) > ($3, $4::uuid)) and ${state ? STATES[state] : 'true'}
        order by c.name, w.endpoint_id limit $5)
-     select ${ENDPOINT_COLUMNS}, w.company_id as "companyId", w.company_name as "companyName",
+     select ${ENDPOINT_COLUMNS}, w.company_id, w.company_name,
        ${WAITING} as waiting, ${RECENT} as recent
      from page w order by w.company_name, w.endpoint_id`,
     [companyId, webhookId, after?.companyName ?? null, after?.id ?? null, limit],
@@ -77,15 +77,11 @@ export type EndpointCounts = { enabled: number; failing: number; disabled: numbe
 
 /** Of all companies. */
 export async function countEndpoints(db: Queryable): Promise<EndpointCounts> {
-  const [row] = await run<EndpointCounts>(
-    db,
-    'count-webhook-endpoints',
-    `select ${Object.entries(STATES)
+  const [row] = await sql<EndpointCounts>(db, 'count-webhook-endpoints')`
+    select ${Object.entries(STATES)
       .map(([name, condition]) => `(count(*) filter (where ${condition}))::int as ${name}`)
       .join(', ')}
-     from webhook_endpoints w left join webhook_state s using (endpoint_id) where ${NOT_DELETED}`,
-    [],
-  )
+     from webhook_endpoints w left join webhook_state s using (endpoint_id) where ${NOT_DELETED}`
   return row!
 }
 
@@ -99,40 +95,31 @@ export type CompanyWebhooks = {
 
 /** Only companies with endpoints. */
 export async function listCompanyWebhooks(db: Queryable): Promise<Map<string, CompanyWebhooks>> {
-  const rows = await run<CompanyWebhooks & { companyId: string }>(
-    db,
-    'list-company-webhooks',
-    `select w.company_id as "companyId", (count(*) filter (where w.disabled_at is null))::int as enabled,
+  const rows = await sql<CompanyWebhooks & { companyId: string }>(db, 'list-company-webhooks')`
+    select w.company_id as "companyId", (count(*) filter (where w.disabled_at is null))::int as enabled,
        (count(*) filter (where w.disabled_at is null and s.failing_since is not null))::int as failing,
        coalesce(json_agg(json_build_object('webhookId', w.endpoint_id, 'reason', w.disabled_reason, 'disabledAt', ${iso('w.disabled_at')})
          order by w.disabled_at desc) filter (where w.disabled_reason in ('GONE', 'FAILING')), '[]') as disabled
      from webhook_endpoints w left join webhook_state s using (endpoint_id)
-     where w.disabled_reason is distinct from 'DELETED' group by w.company_id`,
-    [],
-  )
+     where w.disabled_reason is distinct from 'DELETED' group by w.company_id`
   return new Map(rows.map(({ companyId, ...webhooks }) => [companyId, webhooks]))
 }
 
 export type ListedEndpoint = WebhookEndpoint & { companyId: string; companyName: string; waiting: number }
 
-const LISTED = `${WITH_RETRIES}
-  select ${ENDPOINT_COLUMNS}, w.company_id as "companyId", c.name as "companyName", ${WAITING} as waiting
+const LISTED = fragment`${WITH_RETRIES}
+  select ${ENDPOINT_COLUMNS}, w.company_id, c.name as "companyName", ${WAITING} as waiting
   from webhook_endpoints w join companies c on c.company_id = w.company_id where ${NOT_DELETED}`
 
 /** Live and test endpoints. companyId null: of all companies. */
 export async function listAllEndpoints(db: Queryable, companyId: string | null): Promise<ListedEndpoint[]> {
-  return run<ListedEndpoint>(
-    db,
-    'list-all-webhook-endpoints',
-    `${LISTED} and ($1::uuid is null or w.company_id = $1) order by c.name, w.endpoint_id`,
-    [companyId],
-  )
+  return sql<ListedEndpoint>(db, 'list-all-webhook-endpoints')`
+    ${LISTED} and (${companyId}::uuid is null or w.company_id = ${companyId}::uuid) order by c.name, w.endpoint_id`
 }
 
 export async function findAnyEndpoint(db: Queryable, endpointId: string): Promise<ListedEndpoint | null> {
-  const [row] = await run<ListedEndpoint>(db, 'find-any-webhook-endpoint', `${LISTED} and w.endpoint_id = $1`, [
-    endpointId,
-  ])
+  const [row] = await sql<ListedEndpoint>(db, 'find-any-webhook-endpoint')`
+    ${LISTED} and w.endpoint_id = ${endpointId}`
   return row ?? null
 }
 
@@ -148,24 +135,20 @@ export type EndpointQueue = {
 
 /** What a delivery of this endpoint waits for. Its failed deliveries are among the oldest ready ones and those that wait for a retry. */
 export async function readEndpointQueue(db: Queryable, endpointId: string, deliveryId: string): Promise<EndpointQueue> {
-  const [row] = await run<EndpointQueue>(
-    db,
-    'read-endpoint-queue',
-    `with tried as (
+  const [row] = await sql<EndpointQueue>(db, 'read-endpoint-queue')`
+    with tried as (
        (select d.last_attempt_at, d.last_status, d.last_error
-        from (select r.delivery_id from webhook_ready r where r.endpoint_id = $1 order by r.sequence limit 100) r
-        join webhook_deliveries d on d.endpoint_id = $1 and d.delivery_id = r.delivery_id where d.attempts > 0)
+        from (select r.delivery_id from webhook_ready r where r.endpoint_id = ${endpointId} order by r.sequence limit 100) r
+        join webhook_deliveries d on d.endpoint_id = ${endpointId} and d.delivery_id = r.delivery_id where d.attempts > 0)
        union all
        (select d.last_attempt_at, d.last_status, d.last_error
-        from (select * from webhook_deliveries where due_at is not null limit 10000) d where d.endpoint_id = $1)
+        from (select * from webhook_deliveries where due_at is not null limit 10000) d where d.endpoint_id = ${endpointId})
      )
      select ${iso('s.failing_since')} as "failingSince",
        (select coalesce(t.last_error, t.last_status::text) from tried t order by t.last_attempt_at desc nulls last limit 1) as "lastError",
-       (select count(*) from (select from webhook_ready r where r.endpoint_id = $1 and r.sequence < d.sequence limit 1000) r)::int as before,
+       (select count(*) from (select from webhook_ready r where r.endpoint_id = ${endpointId} and r.sequence < d.sequence limit 1000) r)::int as before,
        (case when s.resume_at > now() then extract(epoch from s.resume_at - now()) * 1000 else 0 end)::float8 as "resumesInMs"
-     from webhook_deliveries d join webhook_state s using (endpoint_id) where d.endpoint_id = $1 and d.delivery_id = $2`,
-    [endpointId, deliveryId],
-  )
+     from webhook_deliveries d join webhook_state s using (endpoint_id) where d.endpoint_id = ${endpointId} and d.delivery_id = ${deliveryId}`
   return row!
 }
 
@@ -179,13 +162,9 @@ export async function findDelivery(
   endpointId: string,
   deliveryId: string,
 ): Promise<DeliveryState | null> {
-  const [row] = await run<DeliveryState>(
-    db,
-    'find-delivery-for-operator',
-    `select delivery_id as id, status, attempts, last_status as "lastStatus", last_error as "lastError",
-       last_duration_ms as "lastDurationMs"
-     from webhook_deliveries where endpoint_id = $1 and delivery_id = $2`,
-    [endpointId, deliveryId],
-  )
+  const [row] = await sql<DeliveryState>(db, 'find-delivery-for-operator')`
+    select delivery_id as id, status, attempts, last_status, last_error,
+       last_duration_ms
+     from webhook_deliveries where endpoint_id = ${endpointId} and delivery_id = ${deliveryId}`
   return row ?? null
 }

@@ -30,12 +30,12 @@ export async function settleDeliveries(
   reports: EndpointReport[],
   disableAfter: string,
 ): Promise<string[]> {
-  const rows = await run<{ endpoint_id: string; over: boolean | null }>(db, 'settle-deliveries', SETTLE, [
+  const rows = await run<{ endpointId: string; over: boolean | null }>(db, 'settle-deliveries', SETTLE, [
     JSON.stringify(settlements),
     JSON.stringify(reports),
     disableAfter,
   ])
-  return rows.filter(row => row.over).map(row => row.endpoint_id)
+  return rows.filter(row => row.over).map(row => row.endpointId)
 }
 
 const SETTLE = `

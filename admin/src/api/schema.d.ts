@@ -812,241 +812,6 @@ export interface paths {
       }
     }
   }
-  '/admin/suppression': {
-    /** The suppression list, newest first */
-    get: {
-      parameters: {
-        query?: {
-          reason?: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
-          /** A company, or global */
-          company?: string
-          /** A hash, its first digits (four or more), or an address; POST keeps an address out of URLs */
-          search?: string
-          addedAfter?: string
-          addedBefore?: string
-          /** Includes what never expires */
-          expiresAfter?: string
-          expiresBefore?: string
-          expires?: 'never'
-          sort?: 'addedAt' | 'expiresAt'
-          order?: 'desc' | 'asc'
-          cursor?: string
-          limit?: number
-        }
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['SuppressionPage'] }>
-        400: Refusal
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-    /** Put an address on the list by hand */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['AddSuppressionInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': {
-          added: boolean
-          emailHash: string
-          expiresAt: string | null
-        } }>
-        201: Answer<{ 'application/json': {
-          added: boolean
-          emailHash: string
-          expiresAt: string | null
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/suppression/search': {
-    /** The same, with an address that does not end up in a URL */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['SearchSuppressionsInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['SuppressionPage'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/suppression/stats': {
-    /** How many, how often they stop mail, and how they grow */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['SuppressionStats'] }>
-        400: Refusal
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/suppression/{emailHash}': {
-    /** One entry with its history */
-    get: {
-      parameters: {
-        query?: {
-          /** Needed when several lists have the address */
-          company?: string
-        }
-        header?: never
-        path: {
-          emailHash: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['SuppressionDetails'] }>
-        400: Refusal
-        401: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-    /** Take it off the list, and say why; complaints stay */
-    delete: {
-      parameters: {
-        query?: {
-          /** Needed when several lists have the address */
-          company?: string
-        }
-        header?: never
-        path: {
-          emailHash: string
-        }
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['RemoveSuppressionByAdminInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': {
-          removed: true
-          emailHash: string
-          removedBy: string
-          removedAt: string
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/suppression/ended': {
-    /** Entries that are no longer on the list: removed with which justification, or expired; newest first */
-    get: {
-      parameters: {
-        query?: {
-          ending?: 'REMOVED' | 'EXPIRED'
-          cursor?: string
-          limit?: number
-        }
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['EndedSuppressions'] }>
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/suppression/{emailHash}/history': {
-    /** One address on all lists, with every change: also when it is on none any more */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          emailHash: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['SuppressionHistory'] }>
-        401: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/suppression/look-up': {
-    /** The same by an address, which does not end up in a URL; empty lists when it never was suppressed */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['LookUpSuppressionInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['SuppressionHistory'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
   '/admin/companies': {
     /** Companies, their bounce and complaint rates, who is warned or paused, and whose webhooks are disabled */
     get: {
@@ -2311,6 +2076,237 @@ export interface paths {
           processed: number
           outboxIds: (string)[]
         } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/suppression': {
+    /** The suppression list, newest first */
+    get: {
+      parameters: {
+        query?: {
+          reason?: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
+          /** A company, or global */
+          company?: string
+          /** A hash, its first digits (four or more), or an address; POST keeps an address out of URLs */
+          search?: string
+          addedAfter?: string
+          addedBefore?: string
+          /** Includes what never expires */
+          expiresAfter?: string
+          expiresBefore?: string
+          expires?: 'never'
+          sort?: 'addedAt' | 'expiresAt'
+          order?: 'desc' | 'asc'
+          cursor?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['SuppressionPage'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** Put an address on the list by hand */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['AddSuppressionInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': {
+          added: boolean
+          emailHash: string
+          expiresAt: string | null
+        } }>
+        201: Answer<{ 'application/json': {
+          added: boolean
+          emailHash: string
+          expiresAt: string | null
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/suppression/search': {
+    /** The same, with an address that does not end up in a URL */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['SearchSuppressionsInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['SuppressionPage'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/suppression/stats': {
+    /** How many, how often they stop mail, and how they grow */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['SuppressionStats'] }>
+        401: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/suppression/{emailHash}': {
+    /** One entry with its history */
+    get: {
+      parameters: {
+        query?: {
+          /** Needed when several lists have the address */
+          company?: string
+        }
+        header?: never
+        path: {
+          emailHash: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['SuppressionDetails'] }>
+        401: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** Take it off the list, and say why; complaints stay */
+    delete: {
+      parameters: {
+        query?: {
+          /** Needed when several lists have the address */
+          company?: string
+        }
+        header?: never
+        path: {
+          emailHash: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['RemoveSuppressionByAdminInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': {
+          removed: true
+          emailHash: string
+          removedBy: string
+          removedAt: string
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/suppression/ended': {
+    /** Entries that are no longer on the list: removed with which justification, or expired; newest first */
+    get: {
+      parameters: {
+        query?: {
+          ending?: 'REMOVED' | 'EXPIRED'
+          cursor?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['EndedSuppressions'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/suppression/{emailHash}/history': {
+    /** One address on all lists, with every change: also when it is on none any more */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          emailHash: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['SuppressionHistory'] }>
+        401: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/suppression/look-up': {
+    /** The same by an address, which does not end up in a URL; empty lists when it never was suppressed */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['LookUpSuppressionInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['SuppressionHistory'] }>
         400: Refusal
         401: Refusal
         403: Refusal

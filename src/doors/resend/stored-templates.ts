@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { addressSchema } from '../../outbox/send-body.ts'
-import { iso, type Queryable, run } from '../../platform/postgres/query.ts'
+import { fragment, iso, type Queryable, sql } from '../../platform/postgres/query.ts'
 import type { FieldProblem } from '../../platform/text/refusal.ts'
 import { SEND_LIMITS } from '../../platform/text/send-limits.ts'
 import { TEMPLATE_LIMITS, templateTypeSchema } from '../../templates/limits.ts'
@@ -18,22 +18,9 @@ export type ResendSource = {
 }
 
 export async function insertResendSource(tx: Queryable, templateId: string, source: ResendSource): Promise<void> {
-  await run(
-    tx,
-    'insert-resend-template',
-    `insert into resend_templates (template_id, name, from_address, reply_to, subject, html, text, variables)
-     values ($1, $2, $3, $4, $5, $6, $7, $8)`,
-    [
-      templateId,
-      source.name,
-      source.from,
-      source.replyTo,
-      source.subject,
-      source.html,
-      source.text,
-      JSON.stringify(source.variables),
-    ],
-  )
+  await sql(tx, 'insert-resend-template')`
+    insert into resend_templates (template_id, name, from_address, reply_to, subject, html, text, variables)
+     values (${templateId}, ${source.name}, ${source.from}, ${source.replyTo}, ${source.subject}, ${source.html}, ${source.text}, ${JSON.stringify(source.variables)})`
 }
 
 export type ResendTemplateRow = {
@@ -59,9 +46,9 @@ export type ResendTemplateRow = {
  * The newest version; as it was written, unless the native API has changed the template since. A template of the native API is
  * named by its type.
  */
-const ROWS = `
+const ROWS = fragment`
   select t.template_id as id, coalesce(r.name, t.type) as name, t.type as alias,
-    r.from_address as "from", r.reply_to as "replyTo", r.variables, v.version_id as "versionId",
+    r.from_address as "from", r.reply_to, r.variables, v.version_id,
     case when v.number = 1 then coalesce(r.subject, v.subject) else v.subject end as subject,
     case when v.number = 1 then coalesce(r.html, v.html) else v.html end as html,
     case when v.number = 1 and r.template_id is not null then r.text else v.text end as text,
@@ -73,12 +60,8 @@ const ROWS = `
 
 /** The company's own, newest first. */
 export async function listResendTemplates(db: Queryable, companyId: string): Promise<ResendTemplateRow[]> {
-  return run<ResendTemplateRow>(
-    db,
-    'list-resend-templates',
-    `${ROWS} where t.company_id = $1 order by t.created_at desc, t.template_id`,
-    [companyId],
-  )
+  return sql<ResendTemplateRow>(db, 'list-resend-templates')`
+    ${ROWS} where t.company_id = ${companyId} order by t.created_at desc, t.template_id`
 }
 
 /** By its id, or by its type, which is the alias. */
@@ -87,12 +70,8 @@ export async function findResendTemplate(
   companyId: string,
   idOrAlias: string,
 ): Promise<ResendTemplateRow | null> {
-  const [row] = await run<ResendTemplateRow>(
-    db,
-    'find-resend-template',
-    `${ROWS} where t.company_id = $1 and (t.template_id::text = $2 or t.type = $2) order by t.locale limit 1`,
-    [companyId, idOrAlias],
-  )
+  const [row] = await sql<ResendTemplateRow>(db, 'find-resend-template')`
+    ${ROWS} where t.company_id = ${companyId} and (t.template_id::text = ${idOrAlias} or t.type = ${idOrAlias}) order by t.locale limit 1`
   return row ?? null
 }
 
@@ -112,14 +91,10 @@ export async function findTemplatesToSend(
   idsOrAliases: string[],
 ): Promise<TemplateToSend[]> {
   if (idsOrAliases.length === 0) return []
-  return run<TemplateToSend>(
-    db,
-    'find-templates-to-send',
-    `select t.template_id as id, t.type, t.locale, r.from_address as "from", r.reply_to as "replyTo", r.variables
+  return sql<TemplateToSend>(db, 'find-templates-to-send')`
+    select t.template_id as id, t.type, t.locale, r.from_address as "from", r.reply_to, r.variables
      from templates t left join resend_templates r using (template_id)
-     where t.company_id = $1 and (t.template_id::text = any($2) or t.type = any($2)) order by t.locale`,
-    [companyId, idsOrAliases],
-  )
+     where t.company_id = ${companyId} and (t.template_id::text = any(${idsOrAliases}) or t.type = any(${idsOrAliases})) order by t.locale`
 }
 
 const KEY = /^[A-Za-z_][A-Za-z0-9_]{0,49}$/

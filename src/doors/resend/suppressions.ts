@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { ownerOf, requireKey } from '../../companies/require-key.ts'
 import { addSuppressions } from '../../suppression/list.ts'
 import { findBlocking, findEntryIds } from '../../suppression/reads.ts'
-import { hashOrProblem, removeOwnSuppression } from '../../suppression/routes.ts'
+import { hashOrProblem, removeFromOwnList } from '../../suppression/routes.ts'
 import type { SuppressionReason } from '../../suppression/rules.ts'
 import { addressSchema, type SuppressionRow } from '../../suppression/view.ts'
 import { Problem } from '../../web/problem.ts'
@@ -84,7 +84,8 @@ async function remove(request: FastifyRequest, deps: ResendRouteDeps) {
   const { email } = request.params as z.output<typeof emailParams>
   const emailHash = addressHash(email)
   const { id } = await findOwn(request, emailHash, deps)
-  await removeOwnSuppression(request, emailHash, JUSTIFICATION, deps)
+  const { keyId } = request.key!
+  await removeFromOwnList(deps, { ...ownerOf(request), keyId }, emailHash, JUSTIFICATION)
   return { object: 'suppression', id, deleted: true }
 }
 

@@ -5,7 +5,7 @@ import { findCompany } from '../../companies/companies.ts'
 import { type RateLimitDeps, spendTokens } from '../../companies/rate-limit.ts'
 import { type KeyRegistry, ownerOf, requireKey } from '../../companies/require-key.ts'
 import type { Database } from '../../platform/postgres/pool.ts'
-import { inTransaction, type Queryable, run } from '../../platform/postgres/query.ts'
+import { inTransaction, type Queryable, sql } from '../../platform/postgres/query.ts'
 import { isUuid } from '../../platform/text/uuid.ts'
 import type { AdminRouteDeps } from '../../web/access.ts'
 import { problemAnswers } from '../../web/openapi.ts'
@@ -121,14 +121,8 @@ export async function putSqlEmail(
   { companyId, test }: { companyId: string; test: boolean },
   { userId, templateType, recipientEmail, payload }: SqlEmail,
 ): Promise<string> {
-  const [row] = await run<{ id: string }>(db, 'put-sql-email', 'select put_sql_email($1, $2, $3, $4, $5, $6) as id', [
-    companyId,
-    test,
-    userId,
-    templateType,
-    recipientEmail,
-    JSON.stringify(payload),
-  ])
+  const [row] = await sql<{ id: string }>(db, 'put-sql-email')`
+    select put_sql_email(${companyId}, ${test}, ${userId}, ${templateType}, ${recipientEmail}, ${JSON.stringify(payload)}) as id`
   return row!.id
 }
 
@@ -138,11 +132,7 @@ export async function readyRetries(
   { companyId, test }: { companyId: string | null; test: boolean },
   limit: number,
 ): Promise<string[]> {
-  const rows = await run<{ id: string }>(
-    db,
-    'ready-retries',
-    `select ready_retries(case when $1::uuid is null then array(select company_id from companies) else array[$1::uuid] end, $2, $3) as id`,
-    [companyId, test, limit],
-  )
+  const rows = await sql<{ id: string }>(db, 'ready-retries')`
+    select ready_retries(case when ${companyId}::uuid is null then array(select company_id from companies) else array[${companyId}::uuid] end, ${test}, ${limit}) as id`
   return rows.map(({ id }) => id)
 }

@@ -1,4 +1,4 @@
-import { type Queryable, run } from '../../platform/postgres/query.ts'
+import { fragment, type Queryable, run, sql } from '../../platform/postgres/query.ts'
 
 /** For `email-gateway demo` only, whose database is its own. Everything else it does through the API. */
 
@@ -44,33 +44,21 @@ export async function putDemoHistory(db: Queryable, history: DemoHistory): Promi
      on conflict do nothing`,
     [companyId, share, DAYS, bounceRate, complaintRate],
   )
-  await run(
-    db,
-    'put-demo-minutes',
-    `insert into statistics (company_id, step, at, ${COUNTED.join(', ')})
-     select company_id, 'minute', at + part * interval '1 minute', ${COUNTED.map(name => partOf(name, 60)).join(', ')}
+  await sql(db, 'put-demo-minutes')`
+    insert into statistics (company_id, step, at, ${fragment`${COUNTED.join(', ')}`})
+     select company_id, 'minute', at + part * interval '1 minute', ${fragment`${COUNTED.map(name => partOf(name, 60)).join(', ')}`}
      from statistics cross join generate_series(0, 59) as part
-     where company_id = $1 and template_type = '' and step = 'hour' and at = date_trunc('hour', now()) - interval '1 hour' on conflict do nothing`,
-    [companyId],
-  )
-  await run(
-    db,
-    'put-demo-template-statistics',
-    `insert into statistics (company_id, template_type, step, at, accepted, sent, dead_letters, retries)
-     select company_id, types[part + 1], 'hour', at, ${['accepted', 'sent', 'failed', 'recovered'].map(name => partOf(name, 'of')).join(', ')}
-     from statistics cross join (select $2::text[] as types, cardinality($2::text[]) as of) given cross join generate_series(0, of - 1) as part
-     where company_id = $1 and template_type = '' and step = 'hour' on conflict do nothing`,
-    [companyId, types],
-  )
-  await run(
-    db,
-    'put-demo-requests',
-    `insert into counters (name, label, value)
-     select 'email_send_requests', $1 || t.label, t.value
-     from (select sum(requests) as requests, sum(suppressed) as suppressed from statistics where company_id = $1::uuid and template_type = '' and step = 'hour') s
-     cross join lateral (values (' false', requests - suppressed), (' true', suppressed)) as t(label, value) on conflict do nothing`,
-    [companyId],
-  )
+     where company_id = ${companyId} and template_type = '' and step = 'hour' and at = date_trunc('hour', now()) - interval '1 hour' on conflict do nothing`
+  await sql(db, 'put-demo-template-statistics')`
+    insert into statistics (company_id, template_type, step, at, accepted, sent, dead_letters, retries)
+     select company_id, types[part + 1], 'hour', at, ${fragment`${['accepted', 'sent', 'failed', 'recovered'].map(name => partOf(name, 'of')).join(', ')}`}
+     from statistics cross join (select ${types}::text[] as types, cardinality(${types}::text[]) as of) given cross join generate_series(0, of - 1) as part
+     where company_id = ${companyId} and template_type = '' and step = 'hour' on conflict do nothing`
+  await sql(db, 'put-demo-requests')`
+    insert into counters (name, label, value)
+     select 'email_send_requests', ${companyId}::uuid || t.label, t.value
+     from (select sum(requests) as requests, sum(suppressed) as suppressed from statistics where company_id = ${companyId}::uuid and template_type = '' and step = 'hour') s
+     cross join lateral (values (' false', requests - suppressed), (' true', suppressed)) as t(label, value) on conflict do nothing`
 }
 
 const COUNTED = ['accepted', 'sent', 'delivered', 'bounced', 'complained', 'rejected', 'failed', 'expired']
@@ -107,35 +95,24 @@ export async function spreadDemoSuppressions(db: Queryable): Promise<void> {
     [DAYS],
   )
   await run(db, 'age-demo-suppression-audit', `update suppression_audit_log set performed_at = now() - ${ago}`, [DAYS])
-  await run(db, 'clear-demo-suppression-days', 'delete from suppression_daily', [])
-  await run(
-    db,
-    'put-demo-suppression-days',
-    `insert into suppression_daily (day, reason, added)
-     select (added_at at time zone 'UTC')::date, reason, count(*) from suppression_list group by 1, 2`,
-    [],
-  )
+  await sql(db, 'clear-demo-suppression-days')`delete from suppression_daily`
+  await sql(db, 'put-demo-suppression-days')`
+    insert into suppression_daily (day, reason, added)
+     select (added_at at time zone 'UTC')::date, reason, count(*) from suppression_list group by 1, 2`
 }
 
 /** An e-mail by SQL whose template does not exist: it ends FAILED. */
 export async function enqueueDemoFailure(db: Queryable, companyId: string, recipient: string): Promise<void> {
-  await run(db, 'enqueue-demo-failure', `select put_sql_email($1, false, null, 'retired_template', $2, '{}')`, [
-    companyId,
-    recipient,
-  ])
+  await sql(db, 'enqueue-demo-failure')`
+    select put_sql_email(${companyId}, false, null, 'retired_template', ${recipient}, '{}')`
 }
 
 /** As if it had been paused for days, so that some of its mail has waited for too long. */
 export async function ageDemoPause(db: Queryable, companyId: string): Promise<void> {
-  await run(db, 'age-demo-pause', `update companies set paused_at = now() - interval '3 days' where company_id = $1`, [
-    companyId,
-  ])
-  await run(
-    db,
-    'age-demo-pause-audit',
-    `update audit_log set performed_at = now() - interval '3 days' where company_id = $1 and action = 'PAUSED'`,
-    [companyId],
-  )
+  await sql(db, 'age-demo-pause')`
+    update companies set paused_at = now() - interval '3 days' where company_id = ${companyId}`
+  await sql(db, 'age-demo-pause-audit')`
+    update audit_log set performed_at = now() - interval '3 days' where company_id = ${companyId} and action = 'PAUSED'`
 }
 
 export type WaitedEmail = { companyId: string; type: string; recipient: string; variables: Record<string, unknown> }
@@ -143,28 +120,23 @@ export type WaitedEmail = { companyId: string; type: string; recipient: string; 
 /** An e-mail that was accepted more than a day ago and has waited since: its company is paused, and it expires. */
 export async function enqueueDemoExpiry(db: Queryable, { companyId, type, recipient, variables }: WaitedEmail) {
   const acceptedAt = new Date(Date.now() - DAY_MS - 60_000)
-  await run(db, 'ensure-demo-day', `select ensure_email_partitions(($1::timestamptz at time zone 'UTC')::date)`, [
-    acceptedAt,
-  ])
-  await run(
-    db,
-    'enqueue-demo-expiry',
-    `with made as materialized (
-       select uuid_v7_at($2::timestamptz) as id, $2::timestamptz as instant, address_hash($4) as hash
+  await sql(db, 'ensure-demo-day')`
+    select ensure_email_partitions((${acceptedAt}::timestamptz at time zone 'UTC')::date)`
+  await sql(db, 'enqueue-demo-expiry')`
+    with made as materialized (
+       select uuid_v7_at(${acceptedAt}::timestamptz) as id, ${acceptedAt}::timestamptz as instant, address_hash(${recipient}) as hash
      ), put_email as (
        insert into email_outbox (outbox_id, company_id, request_id, test, template_type, priority, on_unknown, max_attempts, created_at, expires_at)
-       select id, $1, 'demo', false, $3, 5, 'resend', 5, instant, instant + interval '24 hours' from made
+       select id, ${companyId}, 'demo', false, ${type}::text, 5, 'resend', 5, instant, instant + interval '24 hours' from made
      ), put_recipient as (
-       insert into email_recipients (outbox_id, ordinal, kind, address, address_key) select id, 0, 'to', $4, address_key(hash) from made
+       insert into email_recipients (outbox_id, ordinal, kind, address, address_key) select id, 0, 'to', ${recipient}, address_key(hash) from made
      ), put_content as (
-       insert into email_content (outbox_id, variables) select id, $5::jsonb from made
+       insert into email_content (outbox_id, variables) select id, ${JSON.stringify(variables)}::jsonb from made
      ), put_event as (
        insert into email_events (outbox_id, company_id, type, created_at, metadata)
-       select id, $1, 'QUEUED', instant, jsonb_build_object('recipientHash', hash, 'priority', 5, 'templateType', $3::text) from made
+       select id, ${companyId}, 'QUEUED', instant, jsonb_build_object('recipientHash', hash, 'priority', 5, 'templateType', ${type}::text) from made
      )
-     insert into email_ready (company_id, priority, outbox_id) select $1, 5, id from made`,
-    [companyId, acceptedAt, type, recipient, JSON.stringify(variables)],
-  )
+     insert into email_ready (company_id, priority, outbox_id) select ${companyId}, 5, id from made`
 }
 
 const DAY_MS = 24 * 3_600_000

@@ -2,7 +2,7 @@ import type { Reading } from '../../console/command.ts'
 import { counted } from '../../console/words.ts'
 import { type Health, type IdleTransaction, type LockWait, readSession } from '../../outbox/health.ts'
 import { MAX_CONNECTIONS_OF_PROCESS } from '../../platform/postgres/pool.ts'
-import { type Queryable, run } from '../../platform/postgres/query.ts'
+import { literal, type Queryable, sql } from '../../platform/postgres/query.ts'
 import type { Check } from './command.ts'
 
 const OLDEST_POSTGRES = 150_000
@@ -228,10 +228,8 @@ export type ServerFacts = {
 }
 
 export async function readServerFacts(db: Queryable): Promise<ServerFacts> {
-  const [row] = await run<ServerFacts>(
-    db,
-    'read-server-facts',
-    `with oldest as (
+  const [row] = await sql<ServerFacts>(db, 'read-server-facts')`
+    with oldest as (
        select pid, extract(epoch from now() - xact_start)::float8 as seconds from pg_stat_activity
        where datname = current_database() and pid <> pg_backend_pid() and xact_start is not null and backend_type = 'client backend'
        order by xact_start limit 1
@@ -248,9 +246,7 @@ export async function readServerFacts(db: Queryable): Promise<ServerFacts> {
        (select age(datfrozenxid) from pg_database where datname = current_database()) as "transactionAge",
        (select seconds from oldest) as "oldestTransactionSeconds", (select pid from oldest) as "oldestTransactionPid",
        (select facts from worst) as "worstTable", (select max(version) from schema_migrations) as "schemaVersion",
-       case when pg_is_in_recovery() then 'standby' when current_setting('transaction_read_only')::boolean then 'setting' end as "readOnly"`,
-    [],
-  )
+       case when pg_is_in_recovery() then 'standby' when current_setting('transaction_read_only')::boolean then 'setting' end as "readOnly"`
   return row!
 }
 
@@ -258,16 +254,12 @@ export async function readServerFacts(db: Queryable): Promise<ServerFacts> {
 export type RoleFacts = { role: string; owner: string; ownsTables: boolean; notWritable: string[] }
 
 export async function readRole(db: Queryable): Promise<RoleFacts> {
-  const [row] = await run<RoleFacts>(
-    db,
-    'read-role',
-    `select current_user as role, pg_get_userbyid(o.relowner) as owner, pg_has_role(o.relowner, 'usage') as "ownsTables",
+  const [row] = await sql<RoleFacts>(db, 'read-role')`
+    select current_user as role, pg_get_userbyid(o.relowner) as owner, pg_has_role(o.relowner, 'usage') as "ownsTables",
        array(select c.relname::text from pg_class c
          where c.relnamespace = o.relnamespace and c.relkind in ('r', 'p') and not c.relispartition
            and not (has_table_privilege(c.oid, 'insert') and has_table_privilege(c.oid, 'update')) order by 1) as "notWritable"
-     from pg_class o where o.oid = 'email_outbox'::regclass`,
-    [],
-  )
+     from pg_class o where o.oid = 'email_outbox'::regclass`
   return row!
 }
 
@@ -277,13 +269,9 @@ export type EventFlow = { sent: boolean; received: boolean }
 const NEWEST = 2_000
 
 export async function readEventFlow(db: Queryable, provider: 'ses' | 'resend'): Promise<EventFlow> {
-  const [row] = await run<EventFlow>(
-    db,
-    'read-event-flow',
-    `select exists (select from (select provider, sent_at from email_outbox order by outbox_id desc limit ${NEWEST}) o
-         where split_part(provider, ':', 1) = $1 and sent_at between now() - interval '1 day' and now() - interval '10 minutes') as sent,
-       exists (select from provider_events where provider = $1 and received_at > now() - interval '1 day') as received`,
-    [provider],
-  )
+  const [row] = await sql<EventFlow>(db, 'read-event-flow')`
+    select exists (select from (select provider, sent_at from email_outbox order by outbox_id desc limit ${literal(NEWEST)}) o
+         where split_part(provider, ':', 1) = ${provider} and sent_at between now() - interval '1 day' and now() - interval '10 minutes') as sent,
+       exists (select from provider_events where provider = ${provider} and received_at > now() - interval '1 day') as received`
   return row!
 }

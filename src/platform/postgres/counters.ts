@@ -1,29 +1,21 @@
 import type { Logger } from 'pino'
 import { periodically } from '../periodic-task.ts'
-import { type Queryable, run } from './query.ts'
+import { type Queryable, sql } from './query.ts'
 
 export async function countOne(db: Queryable, name: string, label: string): Promise<void> {
-  await run(
-    db,
-    'count-one',
-    `insert into counters as c (name, label, value) values ($1, $2, 1)
-     on conflict (name, label) do update set value = c.value + 1`,
-    [name, label],
-  )
+  await sql(db, 'count-one')`
+    insert into counters as c (name, label, value) values (${name}, ${label}, 1)
+     on conflict (name, label) do update set value = c.value + 1`
 }
 
 /** Rows are locked in one order (`order by`), so that two processes cannot deadlock. */
 export async function addCounts(db: Queryable, counts: Counter[]): Promise<void> {
   if (counts.length === 0) return
-  await run(
-    db,
-    'add-counts',
-    `insert into counters as c (name, label, value)
-     select name, label, sum(value) from json_to_recordset($1::json) as x(name text, label text, value bigint)
+  await sql(db, 'add-counts')`
+    insert into counters as c (name, label, value)
+     select name, label, sum(value) from json_to_recordset(${JSON.stringify(counts)}::json) as x(name text, label text, value bigint)
      group by name, label order by name, label
-     on conflict (name, label) do update set value = c.value + excluded.value`,
-    [JSON.stringify(counts)],
-  )
+     on conflict (name, label) do update set value = c.value + excluded.value`
 }
 
 export type Counter = { name: string; label: string; value: number }
@@ -37,19 +29,15 @@ export const MOST_COMPANIES = 200
 
 /** Of the counters by company, those of the companies with the highest counts, and all others together as `other`. */
 export async function listCounters(db: Queryable): Promise<Counter[]> {
-  return run<Counter>(
-    db,
-    'list-counters',
-    `select name, label, value::float8 as value from counters where not name = any($1)
+  return sql<Counter>(db, 'list-counters')`
+    select name, label, value::float8 as value from counters where not name = any(${BY_COMPANY})
      union all
-     select name, case when place <= $2 then company else 'other' end || rest, sum(value)::float8 from (
+     select name, case when place <= ${MOST_COMPANIES} then company else 'other' end || rest, sum(value)::float8 from (
        select name, company, rest, value, dense_rank() over (partition by name order by of_company desc, company) as place from (
-         select name, left(label, $3) as company, substr(label, $3 + 1) as rest, value,
-           sum(value) over (partition by name, left(label, $3)) as of_company
-         from counters where name = any($1)) sums) ranked
-     group by 1, 2 order by 1, 2`,
-    [BY_COMPANY, MOST_COMPANIES, UUID_LENGTH],
-  )
+         select name, left(label, ${UUID_LENGTH}) as company, substr(label, ${UUID_LENGTH} + 1) as rest, value,
+           sum(value) over (partition by name, left(label, ${UUID_LENGTH})) as of_company
+         from counters where name = any(${BY_COMPANY})) sums) ranked
+     group by 1, 2 order by 1, 2`
 }
 
 const FLUSH_MS = 1_000

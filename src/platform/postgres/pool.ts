@@ -3,7 +3,7 @@ import { DatabaseClock } from './clock.ts'
 import { driverUrl } from './connection.ts'
 import { hasDiskSpace } from './disk-space.ts'
 import { refusalReason } from './errors.ts'
-import { type Queryable, runUnprepared } from './query.ts'
+import { type Queryable, sql } from './query.ts'
 import { applySettings, limitedTo, type SessionSettings } from './session-settings.ts'
 
 export type Database = {
@@ -106,11 +106,8 @@ function openPool(url: string, { name, max, answerMs, settings, idle }: PoolOpti
 }
 
 async function readTimeMs(db: Queryable): Promise<number> {
-  const [row] = await runUnprepared<{ ms: number }>(
-    db,
-    `select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms`,
-    [],
-  )
+  const [row] = await sql<{ ms: number }>(db)`
+    select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms`
   return row!.ms
 }
 

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { inTransaction, type Queryable, run, runUnprepared } from '../../platform/postgres/query.ts'
+import { fragment, inTransaction, type Queryable, runUnprepared, sql } from '../../platform/postgres/query.ts'
 
 export type CapturedMessage = {
   from: string
@@ -35,11 +35,9 @@ const MAX_MESSAGES = 10_000
 
 /** A repeated attempt is stored once and gets the same message id, as with a provider that supports idempotency keys. */
 export async function putCaptured(db: Queryable, items: CaptureItem[]): Promise<string[]> {
-  const rows = await run<{ attempt_id: string; message_id: string }>(
-    db,
-    'put-captured',
-    `with input as materialized (
-       select * from json_to_recordset($1::json) as x("messageId" text, "attemptId" uuid, "outboxId" uuid, "companyId" uuid, message jsonb)
+  const rows = await sql<{ attemptId: string; messageId: string }>(db, 'put-captured')`
+    with input as materialized (
+       select * from json_to_recordset(${JSON.stringify(items)}::json) as x("messageId" text, "attemptId" uuid, "outboxId" uuid, "companyId" uuid, message jsonb)
      ), put as (
        insert into capture_inbox (message_id, attempt_id, outbox_id, company_id, message)
        select "messageId", "attemptId", "outboxId", "companyId", message from input
@@ -47,10 +45,8 @@ export async function putCaptured(db: Queryable, items: CaptureItem[]): Promise<
      )
      select attempt_id, message_id from put
      union all
-     select c.attempt_id, c.message_id from capture_inbox c join input i on i."attemptId" = c.attempt_id`,
-    [JSON.stringify(items)],
-  )
-  const ids = new Map(rows.map(row => [row.attempt_id, row.message_id]))
+     select c.attempt_id, c.message_id from capture_inbox c join input i on i."attemptId" = c.attempt_id`
+  const ids = new Map(rows.map(row => [row.attemptId, row.messageId]))
   return items.map(item => ids.get(item.attemptId)!)
 }
 
@@ -68,7 +64,7 @@ export type ListedCapture = Omit<CapturedRow, 'message'> & {
   message: Omit<CapturedMessage, 'html' | 'text' | 'headers'>
 }
 
-const ROW = `message_id as "messageId", outbox_id as "outboxId", company_id as "companyId", captured_at as "capturedAt"`
+const ROW = fragment`message_id, outbox_id, company_id, captured_at`
 const SNIPPET_LENGTH = 140
 
 /** Newest first, without contents: 50 of them may have 51 MB. At most MAX_MESSAGES narrow rows are searched. */
@@ -91,26 +87,18 @@ export async function findCaptured(
   db: Queryable,
   messageId: string,
 ): Promise<(CapturedRow & { attemptId: string }) | null> {
-  const [row] = await run<CapturedRow & { attemptId: string }>(
-    db,
-    'find-captured',
-    `select ${ROW}, attempt_id as "attemptId", message from capture_inbox where message_id = $1`,
-    [messageId],
-  )
+  const [row] = await sql<CapturedRow & { attemptId: string }>(db, 'find-captured')`
+    select ${ROW}, attempt_id, message from capture_inbox where message_id = ${messageId}`
   return row ?? null
 }
 
 /** Returns whether there was such a message. */
 export async function deleteCaptured(db: Queryable, messageId: string, performedBy: string): Promise<boolean> {
-  const rows = await run(
-    db,
-    'delete-captured',
-    `with gone as (delete from capture_inbox where message_id = $1 returning message_id, company_id, outbox_id)
+  const rows = await sql(db, 'delete-captured')`
+    with gone as (delete from capture_inbox where message_id = ${messageId} returning message_id, company_id, outbox_id)
      insert into audit_log (subject_type, subject_id, company_id, action, performed_by, before)
-     select 'captured_message', message_id, company_id, 'CAPTURED_MESSAGE_DELETED', $2, jsonb_build_object('outboxId', outbox_id)
-     from gone returning id`,
-    [messageId, performedBy],
-  )
+     select 'captured_message', message_id, company_id, 'CAPTURED_MESSAGE_DELETED', ${performedBy}, jsonb_build_object('outboxId', outbox_id)
+     from gone returning id`
   return rows.length > 0
 }
 
@@ -118,35 +106,23 @@ export async function deleteCaptured(db: Queryable, messageId: string, performed
 export async function deleteAllCaptured(pool: pg.Pool, performedBy: string): Promise<number> {
   return inTransaction(pool, async tx => {
     const { rowCount } = await tx.query('delete from capture_inbox')
-    await run(
-      tx,
-      'audit-empty-inbox',
-      `insert into audit_log (subject_type, subject_id, action, performed_by, before)
-       values ('captured_message', 'all', 'INBOX_EMPTIED', $1, jsonb_build_object('messages', $2::int))`,
-      [performedBy, rowCount ?? 0],
-    )
+    await sql(tx, 'audit-empty-inbox')`
+      insert into audit_log (subject_type, subject_id, action, performed_by, before)
+       values ('captured_message', 'all', 'INBOX_EMPTIED', ${performedBy}, jsonb_build_object('messages', ${rowCount ?? 0}::int))`
     return rowCount ?? 0
   })
 }
 
 export async function trimCaptured(db: Queryable): Promise<void> {
-  await run(
-    db,
-    'trim-captured',
-    `delete from capture_inbox where captured_at < (
-       select captured_at from capture_inbox order by captured_at desc offset $1 limit 1)`,
-    [MAX_MESSAGES],
-  )
+  await sql(db, 'trim-captured')`
+    delete from capture_inbox where captured_at < (
+       select captured_at from capture_inbox order by captured_at desc offset ${MAX_MESSAGES} limit 1)`
 }
 
 /** How often this e-mail was throttled, counted by its events, which all workers share. */
 export async function countThrottled(db: Queryable, outboxId: string): Promise<number> {
-  const [row] = await run<{ count: number }>(
-    db,
-    'count-throttled',
-    `select count(*)::int as count from email_events
-     where outbox_id = $1 and type = 'RETRY_SCHEDULED' and metadata ? 'throttled'`,
-    [outboxId],
-  )
+  const [row] = await sql<{ count: number }>(db, 'count-throttled')`
+    select count(*)::int as count from email_events
+     where outbox_id = ${outboxId} and type = 'RETRY_SCHEDULED' and metadata ? 'throttled'`
   return row!.count
 }

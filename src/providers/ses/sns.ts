@@ -7,7 +7,7 @@ import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import { type Author, writeAudit } from '../../audit/audit.ts'
 import type { Database } from '../../platform/postgres/pool.ts'
-import { inTransaction, type Queryable, run } from '../../platform/postgres/query.ts'
+import { inTransaction, type Queryable, sql } from '../../platform/postgres/query.ts'
 import { LIMIT_ANSWERS_STEP, limitAnswers } from '../provider.ts'
 
 /** Topics whose messages are accepted, and regions whose signatures are. */
@@ -338,24 +338,16 @@ export async function confirmSubscription(
 }
 
 export async function listTopics(db: Queryable): Promise<string[]> {
-  const rows = await run<{ topicArn: string }>(
-    db,
-    'list-sns-topics',
-    `select topic_arn as "topicArn" from sns_topics order by topic_arn`,
-    [],
-  )
+  const rows = await sql<{ topicArn: string }>(db, 'list-sns-topics')`
+    select topic_arn from sns_topics order by topic_arn`
   return rows.map(({ topicArn }) => topicArn)
 }
 
 /** From now on the gateway accepts the topic's messages. */
 export async function acceptTopic(pool: Database['pool'], topicArn: string, author: Author): Promise<void> {
   await inTransaction(pool, async tx => {
-    const rows = await run(
-      tx,
-      'accept-sns-topic',
-      `insert into sns_topics (topic_arn) values ($1) on conflict do nothing returning 1 as one`,
-      [topicArn],
-    )
+    const rows = await sql(tx, 'accept-sns-topic')`
+      insert into sns_topics (topic_arn) values (${topicArn}) on conflict do nothing returning 1 as one`
     if (rows.length > 0)
       await writeAudit(tx, {
         ...author,
@@ -369,12 +361,8 @@ export async function acceptTopic(pool: Database['pool'], topicArn: string, auth
 
 /** Whether an event of this message of Amazon SES has been stored. Its payload is kept, since it belongs to no e-mail. */
 export async function hasEventOf(db: Queryable, messageId: string, withinSeconds: number): Promise<boolean> {
-  const rows = await run(
-    db,
-    'has-event-of',
-    `select 1 as one from provider_events
-     where provider = 'ses' and received_at > now() - $2 * interval '1 second' and position($1 in payload) > 0 limit 1`,
-    [messageId, withinSeconds],
-  )
+  const rows = await sql(db, 'has-event-of')`
+    select 1 as one from provider_events
+     where provider = 'ses' and received_at > now() - ${withinSeconds} * interval '1 second' and position(${messageId} in payload) > 0 limit 1`
   return rows.length > 0
 }
