@@ -4,6 +4,7 @@ import { justificationSchema } from '../audit/justification.ts'
 import { findCompany } from '../companies/companies.ts'
 import { endJob, findJob, JOB_STATES, type Job, listBulkActions } from '../jobs/jobs.ts'
 import type { Database } from '../platform/postgres/pool.ts'
+import { CSV_RULES } from '../platform/text/refusal.ts'
 import { isUuid } from '../platform/text/uuid.ts'
 import { CsvProblem } from '../suppression/csv.ts'
 import { submitImport } from '../suppression/import.ts'
@@ -11,7 +12,7 @@ import type { SuppressionPolicy } from '../suppression/rules.ts'
 import type { AdminRouteDeps } from '../web/access.ts'
 import { boundBodies, IMPORT_BODY_LIMIT, IMPORT_MEMORY } from '../web/body.ts'
 import { problemAnswers } from '../web/openapi.ts'
-import { invalidField, Problem } from '../web/problem.ts'
+import { invalidField, invalidFields, Problem } from '../web/problem.ts'
 import type { App } from '../web/server.ts'
 import { uuidParam } from '../web/validation.ts'
 import { submitChosen, submitWalk } from './jobs.ts'
@@ -100,7 +101,7 @@ const bulkActionSchema = z
     failed: count.describe('Could not be done'),
     counts: z.record(z.string(), count).describe('What became of them, by outcome'),
     problems: z
-      .array(z.object({ line: z.int(), problem: z.string() }))
+      .array(z.object({ line: z.int(), problem: z.string(), rule: z.enum(CSV_RULES).optional() }))
       .describe('The first refused lines of an imported file'),
     lastError: z.string().nullable(),
     createdAt: time,
@@ -209,6 +210,8 @@ async function submit(body: NewBulkActionBody, requestedBy: string, { db, suppre
   try {
     return (await submitImport(db.pool, text, by)).jobId
   } catch (error) {
-    throw error instanceof CsvProblem ? invalidField('csv', error.message, 'INVALID_FORMAT') : error
+    if (!(error instanceof CsvProblem)) throw error
+    const { rule, message, details } = error
+    throw invalidFields([{ path: 'csv', code: 'INVALID_FORMAT', message, rule, ...details }])
   }
 }

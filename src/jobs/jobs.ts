@@ -6,6 +6,7 @@ import { CommandFailed } from '../console/command.ts'
 import { DatabaseUnavailable, isPassingConflict } from '../platform/postgres/errors.ts'
 import { fragment, inTransaction, iso, literal, type Queryable, sql } from '../platform/postgres/query.ts'
 import { maskSensitive } from '../platform/text/masking.ts'
+import type { CsvRule } from '../platform/text/refusal.ts'
 
 type JobKindName = 'replay-dead-letters' | 'purge-dead-letters' | 'import-suppressions' | 'erase-person'
 
@@ -24,7 +25,7 @@ const OUTCOMES = {
 /** By outcome, or by what was erased. */
 export type JobCounts = Record<string, number>
 
-export type JobProblem = { line: number; problem: string }
+export type JobProblem = { line: number; problem: string; rule?: CsvRule }
 
 export type NewJob = {
   jobId: string

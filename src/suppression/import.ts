@@ -110,12 +110,17 @@ async function* readItems(text: ImportText, companies: Map<string, string>, read
     }
     if (line.trim() === '') continue
     if (++read.read > (text.maxLines ?? Number.POSITIVE_INFINITY))
-      throw new CsvProblem(`it has more than ${text.maxLines} lines; "email-gateway suppression import" takes more`)
+      throw new CsvProblem(
+        'CSV_TOO_MANY_LINES',
+        `it has more than ${text.maxLines} lines; "email-gateway suppression import" takes more`,
+        { limit: text.maxLines! },
+      )
     try {
       items.push(readItem(line, number, shape, companies, text))
     } catch (error) {
       if (!(error instanceof CsvProblem)) throw error
-      if (++read.refused <= PROBLEMS_SHOWN) read.problems.push({ line: number, problem: error.message })
+      if (++read.refused <= PROBLEMS_SHOWN)
+        read.problems.push({ line: number, problem: error.message, rule: error.rule })
     }
     if (items.length < BATCH) continue
     yield items
@@ -134,7 +139,7 @@ function readItem(
 ): JobItem {
   const { emailHash, reason, expiresAt, company } = readLine(line, shape)
   const companyId = company === '' ? text.companyId : companies.get(company)
-  if (companyId === undefined) throw new CsvProblem('names a company that does not exist')
+  if (companyId === undefined) throw new CsvProblem('CSV_COMPANY', 'names a company that does not exist')
   const expiresInDays = expiresAt === null ? 0 : text.ttlDays[reason]
   const item: ImportItem = { companyId, reason, expiresInDays, ...(expiresAt && { expiresAt }) }
   return { key: `${emailHash} ${number}`, item }
@@ -159,7 +164,7 @@ export type ImportSummary = {
   unchanged: number
   refused: number
   /** The first PROBLEMS_SHOWN, with their line numbers. */
-  problems: JobProblem[]
+  problems: { line: number; problem: string }[]
 }
 
 /** For a command. It can be run again after an interruption: existing entries are unchanged. */
@@ -177,19 +182,13 @@ export async function importSuppressions(db: Database, options: ImportOptions): 
   })
   const { jobId, read, refused, problems } = submitted
   const { counts } = await carryOutOrStop(db.pool, jobId, importJobs, progress.show)
-  return {
-    read,
-    added: counts.added ?? 0,
-    raised: counts.raised ?? 0,
-    unchanged: counts.unchanged ?? 0,
-    refused,
-    problems,
-  }
+  const { added = 0, raised = 0, unchanged = 0 } = counts
+  return { read, added, raised, unchanged, refused, problems: problems.map(({ line, problem }) => ({ line, problem })) }
 }
 
 async function* linesOf(file: string): AsyncGenerator<string> {
   try {
-    if (!(await stat(file)).isFile()) throw new CsvProblem('it is not a file')
+    if (!(await stat(file)).isFile()) throw new CommandFailed(`${file} cannot be imported: it is not a file.`)
     const input = createReadStream(file, { highWaterMark: 1024 * 1024 })
     yield* createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })
   } catch (error) {
