@@ -20,7 +20,7 @@ import { failureLog, logExpired, logGivenUp, logLosses, logLost } from '../pipel
 import { resolveUnknownSends } from '../pipeline/housekeeping/unknown.ts'
 import { periodically } from '../platform/periodic-task.ts'
 import { ensurePartitions } from '../platform/postgres/partitions.ts'
-import { type Queryable, run } from '../platform/postgres/query.ts'
+import { type Queryable, sql } from '../platform/postgres/query.ts'
 import type { EmailLog } from '../platform/telemetry/email-log.ts'
 import { trimCaptured } from '../providers/capture/inbox.ts'
 import { importJobs } from '../suppression/import.ts'
@@ -136,7 +136,7 @@ export function pausedAfterFailure(db: Queryable, task: () => Promise<unknown>):
   return async () => {
     try {
       // A round that only asks whether the database is back. The next one runs.
-      if (lastFailed) await run(db, 'ping', 'select 1', [])
+      if (lastFailed) await sql(db, 'ping')`select 1`
       else await task()
       lastFailed = false
     } catch (error) {

@@ -4,7 +4,7 @@ import pg from 'pg'
 import type { z } from 'zod'
 import { type Command, CommandFailed, required, withMigratedStorage } from '../console/command.ts'
 import { driverUrl } from '../platform/postgres/connection.ts'
-import { type Queryable, runUnprepared } from '../platform/postgres/query.ts'
+import { type Queryable, runUnprepared, sql } from '../platform/postgres/query.ts'
 import { applySettings, UNLIMITED } from '../platform/postgres/session-settings.ts'
 import { findConfiguredSecrets, loadReadingConfig } from '../settings/config.ts'
 import { requireSecretsOfBackup } from '../settings/secrets-of-database.ts'
@@ -115,12 +115,9 @@ export async function restoreLines(
 }
 
 async function refuseUsedDatabase(tx: Queryable): Promise<void> {
-  const [row] = await runUnprepared<{ used: boolean; running: boolean }>(
-    tx,
-    `select exists (select from companies) or exists (select from email_outbox) or exists (select from administrators) as used,
-       exists (select from gateway_processes where seen_at > now() - interval '15 seconds') as running`,
-    [],
-  )
+  const [row] = await sql<{ used: boolean; running: boolean }>(tx)`
+    select exists (select from companies) or exists (select from email_outbox) or exists (select from administrators) as used,
+       exists (select from gateway_processes where seen_at > now() - interval '15 seconds') as running`
   if (row!.running) throw new CommandFailed('A gateway runs on this database: stop it first.')
   if (row!.used)
     throw new CommandFailed('This database is not empty. Restore into a new DATA_DIR, or into a new database.')
@@ -149,8 +146,7 @@ async function load(tx: Queryable, lines: AsyncIterable<string>): Promise<Restor
   }
   if (!state.header || !state.end) throw damaged('it is not complete')
   if (state.end.sha256 !== digest.hex() || state.end.rows !== state.rows) throw damaged('its checksum is wrong')
-  for (const { name, value } of state.end.sequences)
-    await runUnprepared(tx, 'select setval($1::regclass, $2)', [name, value])
+  for (const { name, value } of state.end.sequences) await sql(tx)`select setval(${name}::regclass, ${value})`
   return { takenAt: state.header.takenAt, rows: state.rows }
 }
 
@@ -160,7 +156,7 @@ async function prepare(tx: Queryable, header: Header): Promise<void> {
     throw new CommandFailed(
       `The backup has schema version ${header.schemaVersion} and this program has ${version}: restore it with version ${header.program} of the gateway, then upgrade.`,
     )
-  await runUnprepared(tx, 'select ensure_email_partitions(day) from unnest($1::date[]) as day', [header.days])
+  await sql(tx)`select ensure_email_partitions(day) from unnest(${header.days}::date[]) as day`
   // What migrations have put there is in the backup as well.
   await tx.query(`truncate ${(await listTables(tx)).join(', ')}`)
 }

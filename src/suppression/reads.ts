@@ -173,7 +173,7 @@ function toPast({ id: _, metadata, ...row }: Row): PastSuppression {
 
 export type ActiveCounts = Record<SuppressionReason, number>
 
-/** Scans a whole index: cache the result (runtime/cached-query.ts). */
+/** Scans a whole index: cache the result (platform/cache.ts). */
 export async function countActive(db: Queryable): Promise<ActiveCounts> {
   const rows = await sql<{ reason: SuppressionReason; count: number }>(db, 'count-active-suppressions')`
     select reason, count(*)::float8 as count from suppression_list s where ${isActive('s')} group by reason`

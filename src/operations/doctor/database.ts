@@ -2,7 +2,7 @@ import { counted } from '../../console/words.ts'
 import { hasDiskSpace } from '../../platform/postgres/disk-space.ts'
 import { findDiskProblem, freeBytes, NEEDED_BYTES } from '../../platform/postgres/embedded/index.ts'
 import { MAX_CONNECTIONS_OF_PROCESS } from '../../platform/postgres/pool.ts'
-import { type Queryable, run } from '../../platform/postgres/query.ts'
+import { type Queryable, sql } from '../../platform/postgres/query.ts'
 import { failed, ok, type Verdict, warning } from './verdict.ts'
 import type { Health } from './work.ts'
 
@@ -199,10 +199,8 @@ export type ServerFacts = {
 }
 
 export async function readServerFacts(db: Queryable): Promise<ServerFacts> {
-  const [row] = await run<ServerFacts>(
-    db,
-    'read-server-facts',
-    `with oldest as (
+  const [row] = await sql<ServerFacts>(db, 'read-server-facts')`
+    with oldest as (
        select pid, extract(epoch from now() - xact_start)::float8 as seconds from pg_stat_activity
        where datname = current_database() and pid <> pg_backend_pid() and xact_start is not null and backend_type = 'client backend'
        order by xact_start limit 1
@@ -219,9 +217,7 @@ export async function readServerFacts(db: Queryable): Promise<ServerFacts> {
        (select age(datfrozenxid) from pg_database where datname = current_database()) as "transactionAge",
        (select seconds from oldest) as "oldestTransactionSeconds", (select pid from oldest) as "oldestTransactionPid",
        (select facts from worst) as "worstTable", (select max(version) from schema_migrations) as "schemaVersion",
-       case when pg_is_in_recovery() then 'standby' when current_setting('transaction_read_only')::boolean then 'setting' end as "readOnly"`,
-    [],
-  )
+       case when pg_is_in_recovery() then 'standby' when current_setting('transaction_read_only')::boolean then 'setting' end as "readOnly"`
   return row!
 }
 
@@ -229,16 +225,12 @@ export async function readServerFacts(db: Queryable): Promise<ServerFacts> {
 export type RoleFacts = { role: string; owner: string; ownsTables: boolean; notWritable: string[] }
 
 export async function readRole(db: Queryable): Promise<RoleFacts> {
-  const [row] = await run<RoleFacts>(
-    db,
-    'read-role',
-    `select current_user as role, pg_get_userbyid(o.relowner) as owner, pg_has_role(o.relowner, 'usage') as "ownsTables",
+  const [row] = await sql<RoleFacts>(db, 'read-role')`
+    select current_user as role, pg_get_userbyid(o.relowner) as owner, pg_has_role(o.relowner, 'usage') as "ownsTables",
        array(select c.relname::text from pg_class c
          where c.relnamespace = o.relnamespace and c.relkind in ('r', 'p') and not c.relispartition
            and not (has_table_privilege(c.oid, 'insert') and has_table_privilege(c.oid, 'update')) order by 1) as "notWritable"
-     from pg_class o where o.oid = 'email_outbox'::regclass`,
-    [],
-  )
+     from pg_class o where o.oid = 'email_outbox'::regclass`
   return row!
 }
 
@@ -252,13 +244,9 @@ export type SessionFacts = { jit: string; limitSeconds: number }
 
 /** The settings that are in effect on a connection; a pooler may have ignored ours. */
 export async function readSession(db: Queryable): Promise<SessionFacts> {
-  const [row] = await run<SessionFacts>(
-    db,
-    'read-session',
-    `select current_setting('jit') as jit,
-       extract(epoch from current_setting('statement_timeout')::interval)::float8 as "limitSeconds"`,
-    [],
-  )
+  const [row] = await sql<SessionFacts>(db, 'read-session')`
+    select current_setting('jit') as jit,
+       extract(epoch from current_setting('statement_timeout')::interval)::float8 as "limitSeconds"`
   return row!
 }
 
@@ -266,16 +254,12 @@ export type LockWait = { seconds: number; blockerPid: number; blockerRole: strin
 
 /** The session of the gateway that waits longest for a lock, and who holds it; null: none waits. */
 export async function findLongestLockWait(db: Queryable): Promise<LockWait | null> {
-  const [row] = await run<LockWait>(
-    db,
-    'find-longest-lock-wait',
-    `select extract(epoch from clock_timestamp() - w.state_change)::float8 as seconds, b.pid as "blockerPid", b.usename as "blockerRole"
+  const [row] = await sql<LockWait>(db, 'find-longest-lock-wait')`
+    select extract(epoch from clock_timestamp() - w.state_change)::float8 as seconds, b.pid as "blockerPid", b.usename as "blockerRole"
      from pg_stat_activity w join pg_stat_activity b on b.pid = any(pg_blocking_pids(w.pid))
      where w.datname = current_database() and w.wait_event_type = 'Lock'
      -- The one that itself waits for nobody is the cause.
-     order by b.wait_event_type is not distinct from 'Lock', w.state_change limit 1`,
-    [],
-  )
+     order by b.wait_event_type is not distinct from 'Lock', w.state_change limit 1`
   return row ?? null
 }
 
@@ -283,14 +267,10 @@ export type IdleTransaction = { pid: number; application: string; role: string; 
 
 /** The session that has been idle in its transaction for longest: it does nothing, and keeps its snapshot and its locks. */
 export async function findIdleTransaction(db: Queryable): Promise<IdleTransaction | null> {
-  const [row] = await run<IdleTransaction>(
-    db,
-    'find-idle-transaction',
-    `select pid, application_name as application, usename as role,
+  const [row] = await sql<IdleTransaction>(db, 'find-idle-transaction')`
+    select pid, application_name as application, usename as role,
        extract(epoch from clock_timestamp() - state_change)::float8 as seconds
      from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'
-     order by state_change limit 1`,
-    [],
-  )
+     order by state_change limit 1`
   return row ?? null
 }

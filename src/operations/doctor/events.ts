@@ -1,4 +1,4 @@
-import { type Queryable, run } from '../../platform/postgres/query.ts'
+import { literal, type Queryable, sql } from '../../platform/postgres/query.ts'
 import { listTopics } from '../../providers/ses/sns.ts'
 import type { InUse } from '../../settings/processes.ts'
 import { failed, type Verdict, warning } from './verdict.ts'
@@ -19,14 +19,10 @@ export async function readEventSetup(db: Queryable): Promise<EventSetup> {
 const NEWEST = 2_000
 
 async function readEventFlow(db: Queryable, provider: 'ses' | 'resend'): Promise<EventFlow> {
-  const [row] = await run<EventFlow>(
-    db,
-    'read-event-flow',
-    `select exists (select from (select provider, sent_at from email_outbox order by outbox_id desc limit ${NEWEST}) o
-         where split_part(provider, ':', 1) = $1 and sent_at between now() - interval '1 day' and now() - interval '10 minutes') as sent,
-       exists (select from provider_events where provider = $1 and received_at > now() - interval '1 day') as received`,
-    [provider],
-  )
+  const [row] = await sql<EventFlow>(db, 'read-event-flow')`
+    select exists (select from (select provider, sent_at from email_outbox order by outbox_id desc limit ${literal(NEWEST)}) o
+         where split_part(provider, ':', 1) = ${provider} and sent_at between now() - interval '1 day' and now() - interval '10 minutes') as sent,
+       exists (select from provider_events where provider = ${provider} and received_at > now() - interval '1 day') as received`
   return row!
 }
 

@@ -2,7 +2,7 @@ import type { CompanyStandingRow } from '../../companies/reputation.ts'
 import { counted } from '../../console/words.ts'
 import { DUE_SINCE } from '../../outbox/claim.ts'
 import type { InboxState } from '../../outbox/provider-events.ts'
-import { type Queryable, run } from '../../platform/postgres/query.ts'
+import { type Queryable, sql } from '../../platform/postgres/query.ts'
 import type { ProviderRow } from '../../providers/state.ts'
 import { rateAfter } from '../../providers/throttle.ts'
 import type { RunningProcess } from '../../settings/processes.ts'
@@ -27,10 +27,8 @@ export type Health = {
 
 /** Counts up to 100 000, so that the query stays cheap with a large backlog. */
 export async function readHealth(db: Queryable): Promise<Health> {
-  const [row] = await run<Health>(
-    db,
-    'read-health',
-    `select current_setting('server_version_num')::int as version, (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs",
+  const [row] = await sql<Health>(db, 'read-health')`
+    select current_setting('server_version_num')::int as version, (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs",
        (select to_char(min(day) - interval '1 day', 'YYYYMMDD')
         from generate_series(date_trunc('day', now() at time zone 'UTC'), now() at time zone 'UTC' + interval '30 days', interval '1 day') day
         cross join unnest(array['email_outbox', 'email_recipients', 'email_content', 'email_attachments', 'email_events']) parent
@@ -44,9 +42,7 @@ export async function readHealth(db: Queryable): Promise<Health> {
        (select count(*) from unknown_sends)::int as unknown, (select count(*) from dead_letters)::int as "deadLetters",
        coalesce((select json_agg(json_build_object('host', host, 'pid', pid, 'lane', lane, 'concurrency', concurrency) order by started_at)
          from workers where seen_at > now() - interval '15 seconds'), '[]') as workers,
-       (select count(*) from leases where expires_at < now() - interval '30 seconds')::int as "expiredLeases"`,
-    [],
-  )
+       (select count(*) from leases where expires_at < now() - interval '30 seconds')::int as "expiredLeases"`
   return row!
 }
 

@@ -81,7 +81,7 @@ export const fieldProblemSchema = z.object({
 export type FieldProblem = z.output<typeof fieldProblemSchema>
 export type Limit = Pick<FieldProblem, 'limit' | 'unit'>
 
-/** Why an e-mail is not accepted. Only http/problem.ts translates this into HTTP statuses. */
+/** Why an e-mail is not accepted. Only web/problem.ts translates this into HTTP statuses. */
 export type Refusal =
   | {
       code:
