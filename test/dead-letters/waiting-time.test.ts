@@ -3,7 +3,7 @@ import { listQueues } from '../../src/companies/turns.ts'
 import { readQueue } from '../../src/figures/queue.ts'
 import { listWaitingQueues } from '../../src/figures/system-queue.ts'
 import { readHealth } from '../../src/operations/doctor/work.ts'
-import { replayByIds } from '../../src/outbox/dead-letters-replay.ts'
+import { replayByIds } from '../../src/outbox/dead-letters.ts'
 import { makeDead } from '../support/dead.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 
