@@ -1206,470 +1206,19 @@ export interface paths {
       }
     }
   }
-  '/admin/webhooks': {
-    /** Webhook endpoints of every company: how many of their latest deliveries succeeded, and the last failure */
-    get: {
-      parameters: {
-        query?: {
-          companyId?: string
-          state?: 'enabled' | 'failing' | 'disabled'
-          cursor?: string
-          limit?: number
-        }
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['WebhookOverviewList'] }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/webhooks/{webhookId}': {
-    /** One webhook endpoint */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          webhookId: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['WebhookOverview'] }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-    /** Change an endpoint, disable it, or enable it again */
-    patch: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          webhookId: string
-        }
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['WebhookChangeByAdminInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['Webhook'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/companies/{companyId}/webhooks': {
-    /** Register an endpoint for a company; the answer shows its secret, once */
+  '/admin/companies/{companyId}/templates/{id}/test': {
+    /** Send a version, also a draft, to one address, as the company; its subject begins with [Test] */
     post: {
       parameters: {
         query?: never
         header?: never
         path: {
+          id: string
           companyId: string
         }
         cookie?: never
       }
-      requestBody: { content: { 'application/json': components['schemas']['NewWebhookByAdminInput'] } }
-      responses: {
-        201: Answer<{ 'application/json': components['schemas']['WebhookWithSecret'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/webhooks/{webhookId}/remove': {
-    /** Remove an endpoint */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          webhookId: string
-        }
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': {
-          id: string
-          deleted: true
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/webhooks/{webhookId}/rotate-secret': {
-    /** Make a new secret, shown once; the old one signs as well for 24 hours */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          webhookId: string
-        }
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['WebhookWithSecret'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/webhooks/{webhookId}/deliveries': {
-    /** Deliveries to an endpoint in the last seven days, newest first */
-    get: {
-      parameters: {
-        query?: {
-          status?: 'waiting' | 'delivered' | 'failed'
-          cursor?: string
-          limit?: number
-        }
-        header?: never
-        path: {
-          webhookId: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['WebhookDeliveryList'] }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/webhooks/{webhookId}/deliveries/{deliveryId}': {
-    /** One delivery with its request and the last answer */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          webhookId: string
-          deliveryId: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['WebhookExchange'] }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/webhooks/{webhookId}/test': {
-    /** Send a webhook.test event */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          webhookId: string
-        }
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
-      responses: {
-        202: Answer<{ 'application/json': components['schemas']['WebhookDelivery'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/webhooks/{webhookId}/deliveries/{deliveryId}/replay': {
-    /** Deliver it again, under the same webhook-id */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          webhookId: string
-          deliveryId: string
-        }
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
-      responses: {
-        202: Answer<{ 'application/json': components['schemas']['WebhookDelivery'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/templates': {
-    /** Templates with what became of their e-mails */
-    get: {
-      parameters: {
-        query?: {
-          /** Its own, and the starters that they do not replace */
-          companyId?: string
-          /** A part of the type */
-          text?: string
-          cursor?: string
-          limit?: number
-        }
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['TemplateOverviewList'] }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/templates/{templateId}': {
-    /** One template with its versions, and the content of one */
-    get: {
-      parameters: {
-        query?: {
-          /** The newest when absent */
-          version?: number
-        }
-        header?: never
-        path: {
-          templateId: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['TemplateOfCompany'] }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-    /** Make a new draft from the newest version and these changes, in place of the draft there is */
-    patch: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          templateId: string
-        }
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['TemplateChangeByAdminInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['TemplateOfCompany'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/companies/{companyId}/templates': {
-    /** Create a template for a company */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          companyId: string
-        }
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['NewTemplateByAdminInput'] } }
-      responses: {
-        201: Answer<{ 'application/json': components['schemas']['TemplateOfCompany'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/templates/{templateId}/publish': {
-    /** Put the draft, or an older version, into use */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          templateId: string
-        }
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['PublishTemplateByAdminInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['TemplateOfCompany'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/templates/{templateId}/remove': {
-    /** Delete a template with all versions; the starters of its type are used again */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          templateId: string
-        }
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': {
-          id: string
-          deleted: true
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/templates/preview': {
-    /** Render what an editor holds, saved or not; nothing is stored or sent */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['PreviewDraftInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['DraftPreview'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/templates/{templateId}/test': {
-    /** Send a version, also a draft, to one address, as its company; its subject begins with [Test] */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          templateId: string
-        }
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['TestTemplateByAdminInput'] } }
+      requestBody: { content: { 'application/json': components['schemas']['TestTemplateInput'] } }
       responses: {
         202: Answer<{ 'application/json': components['schemas']['Accepted'] }>
         400: Refusal
@@ -2307,6 +1856,440 @@ export interface paths {
       requestBody: { content: { 'application/json': components['schemas']['LookUpSuppressionInput'] } }
       responses: {
         200: Answer<{ 'application/json': components['schemas']['SuppressionHistory'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/companies/{companyId}/webhooks': {
+    /** Register an endpoint for a company; the answer shows its secret, once */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['NewWebhookByAdminInput'] } }
+      responses: {
+        201: Answer<{ 'application/json': components['schemas']['WebhookWithSecret'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/webhooks': {
+    /** Webhook endpoints of every company: how many of their latest deliveries succeeded, and the last failure */
+    get: {
+      parameters: {
+        query?: {
+          companyId?: string
+          state?: 'enabled' | 'failing' | 'disabled'
+          cursor?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['WebhookOverviewList'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/webhooks/{webhookId}': {
+    /** One webhook endpoint */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          webhookId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['WebhookOverview'] }>
+        401: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/companies/{companyId}/webhooks/{id}': {
+    /** Change an endpoint, disable it, or enable it again */
+    patch: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+          id: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['WebhookChangeInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['Webhook'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** Remove an endpoint */
+    delete: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+          id: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          id: string
+          deleted: true
+        } }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/companies/{companyId}/webhooks/{id}/rotate-secret': {
+    /** Make a new secret; the old one signs as well for 24 hours */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+          id: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['WebhookWithSecret'] }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/companies/{companyId}/webhooks/{id}/test': {
+    /** Send a webhook.test event */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+          id: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        202: Answer<{ 'application/json': components['schemas']['WebhookDelivery'] }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/companies/{companyId}/webhooks/{id}/deliveries': {
+    /** Deliveries of the last seven days, newest first */
+    get: {
+      parameters: {
+        query?: {
+          status?: 'waiting' | 'delivered' | 'failed'
+          cursor?: string
+          limit?: number
+        }
+        header?: never
+        path: {
+          companyId: string
+          id: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['WebhookDeliveryList'] }>
+        401: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/companies/{companyId}/webhooks/{id}/deliveries/{deliveryId}': {
+    /** One delivery with its request and the last answer */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          id: string
+          deliveryId: string
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['WebhookExchange'] }>
+        401: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/companies/{companyId}/webhooks/{id}/deliveries/{deliveryId}/replay': {
+    /** Deliver it again, under the same webhook-id */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+          id: string
+          deliveryId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        202: Answer<{ 'application/json': components['schemas']['WebhookDelivery'] }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/templates': {
+    /** Templates with what became of their e-mails */
+    get: {
+      parameters: {
+        query?: {
+          /** Its own, and the starters that they do not replace */
+          companyId?: string
+          /** A part of the type */
+          text?: string
+          cursor?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['TemplateOverviewList'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/templates/{templateId}': {
+    /** One template with its versions, and the content of one */
+    get: {
+      parameters: {
+        query?: {
+          /** The newest when absent */
+          version?: number
+        }
+        header?: never
+        path: {
+          templateId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['TemplateOfCompany'] }>
+        401: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/companies/{companyId}/templates': {
+    /** Create a template of a type and locale; its first version is a draft unless publish is true */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['NewTemplateInput'] } }
+      responses: {
+        201: Answer<{ 'application/json': components['schemas']['TemplateWithVersions'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/companies/{companyId}/templates/{id}': {
+    /** Make a new draft from the newest version and these changes, in place of the draft there is */
+    patch: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+          id: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['TemplateChangeInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['TemplateWithVersions'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** Delete a template with all versions; the starters of its type are used again */
+    delete: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+          id: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          id: string
+          deleted: true
+        } }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/companies/{companyId}/templates/{id}/publish': {
+    /** Put the draft, or an older version, into use */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+          id: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['PublishTemplateInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['TemplateWithVersions'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/templates/preview': {
+    /** Render what an editor holds, saved or not; nothing is stored or sent */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['PreviewDraftInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['DraftPreview'] }>
         400: Refusal
         401: Refusal
         403: Refusal
@@ -3122,7 +3105,7 @@ export interface components {
       /** Why; for the audit log */
       reason?: string
     }
-    NewTemplateByAdminInput: {
+    NewTemplateInput: {
       type: string
       /** The company's when absent */
       locale?: string
@@ -3131,7 +3114,6 @@ export interface components {
       text?: string | null
       /** Put it into use at once */
       publish?: boolean
-      reason?: string
     }
     NewWebhookByAdminInput: {
       /** https, on the public internet */
@@ -3140,7 +3122,6 @@ export interface components {
       eventTypes?: ('email.sent' | 'email.failed' | 'email.delivered' | 'email.bounced' | 'email.complained' | 'email.expired' | 'email.suppressed' | 'company.warned' | 'company.paused' | 'company.dead_letters')[]
       /** Gets events of test e-mails only */
       test?: boolean
-      reason?: string
     }
     Overview: {
       range: {
@@ -3292,10 +3273,9 @@ export interface components {
         lastAt: string
       })[]
     }
-    PublishTemplateByAdminInput: {
+    PublishTemplateInput: {
       /** An older one returns to it; the draft when absent */
       version?: number
-      reason?: string
     }
     QueueCounts: {
       ready: number
@@ -3511,13 +3491,12 @@ export interface components {
         net: number
       })[]
     }
-    TemplateChangeByAdminInput: {
+    TemplateChangeInput: {
       subject?: string
       /** null removes it */
       html?: string | null
       /** null removes it */
       text?: string | null
-      reason?: string
     }
     TemplateOfCompany: {
       id: string
@@ -3586,14 +3565,29 @@ export interface components {
       createdBy: string
       publishedAt: string | null
     }
-    TestTemplateByAdminInput: {
+    TemplateWithVersions: {
+      id: string
+      type: string
+      locale: string
+      /** Comes with the gateway; your own template of the same type replaces it */
+      starter: boolean
+      /** The number of the version in use */
+      published: number | null
+      /** The number of the version that has not been published */
+      draft: number | null
+      createdAt: string
+      updatedAt: string
+      /** The one that was asked for, or the newest */
+      version: components['schemas']['TemplateVersion']
+      /** Newest first */
+      versions: (components['schemas']['TemplateVersionSummary'])[]
+    }
+    TestTemplateInput: {
       /** The newest when absent */
       version?: number
       variables?: Record<string, unknown>
       to: string
       from?: string
-      /** For a starter: the company that sends it */
-      companyId?: string
     }
     Webhook: {
       id: string
@@ -3614,14 +3608,13 @@ export interface components {
       createdAt: string
       updatedAt: string
     }
-    WebhookChangeByAdminInput: {
+    WebhookChangeInput: {
       /** https, on the public internet */
       url?: string
       description?: string | null
       eventTypes?: ('email.sent' | 'email.failed' | 'email.delivered' | 'email.bounced' | 'email.complained' | 'email.expired' | 'email.suppressed' | 'company.warned' | 'company.paused' | 'company.dead_letters')[]
       /** true also enables an endpoint again that was disabled for its failures */
       enabled?: boolean
-      reason?: string
     }
     WebhookDelivery: {
       /** The header webhook-id is msg_ followed by this id */

@@ -48,24 +48,29 @@ export const webhookQuery = (webhookId: string) =>
     refetchInterval: 5_000,
   })
 
-export const deliveriesQuery = (webhookId: string, filter: { status?: DeliveryState; cursor?: string }) =>
+type Endpoint = Pick<WebhookOverview, 'companyId' | 'id'>
+
+export const deliveriesQuery = ({ companyId, id }: Endpoint, filter: { status?: DeliveryState; cursor?: string }) =>
   queryOptions({
-    queryKey: [...WEBHOOKS_KEY, webhookId, 'deliveries', filter],
+    queryKey: [...WEBHOOKS_KEY, id, 'deliveries', filter],
     queryFn: ({ signal }) =>
       take(
-        api.GET('/admin/webhooks/{webhookId}/deliveries', { params: { path: { webhookId }, query: filter }, signal }),
+        api.GET('/admin/companies/{companyId}/webhooks/{id}/deliveries', {
+          params: { path: { companyId, id }, query: filter },
+          signal,
+        }),
       ),
     refetchInterval: 3_000,
     placeholderData: keepPreviousData,
   })
 
-export const exchangeQuery = (webhookId: string, deliveryId: string) =>
+export const exchangeQuery = ({ companyId, id }: Endpoint, deliveryId: string) =>
   queryOptions({
-    queryKey: [...WEBHOOKS_KEY, webhookId, 'delivery', deliveryId],
+    queryKey: [...WEBHOOKS_KEY, id, 'delivery', deliveryId],
     queryFn: ({ signal }) =>
       take(
-        api.GET('/admin/webhooks/{webhookId}/deliveries/{deliveryId}', {
-          params: { path: { webhookId, deliveryId } },
+        api.GET('/admin/companies/{companyId}/webhooks/{id}/deliveries/{deliveryId}', {
+          params: { path: { companyId, id, deliveryId } },
           signal,
         }),
       ),

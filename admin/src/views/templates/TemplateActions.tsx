@@ -32,13 +32,14 @@ export function TemplateActions({ template, source, isChanged, variables }: Temp
   const [asked, setAsked] = useState<'publish' | 'test' | 'remove' | null>(null)
   const [busy, setBusy] = useState(false)
   const [mayTest, mayChange] = [useMay('support'), useMay('administrator') && !template.starter]
-  const { id, type, draft } = template
-  const params = { path: { templateId: id } }
+  const { companyId, id, type, draft } = template
+  // What belongs to nobody is a starter, which is not changed.
+  const params = { path: { companyId: companyId!, id } }
   const save = async () => {
     setBusy(true)
     try {
       const body = { subject: source.subject, html: source.html || null, text: source.text || null }
-      const saved = await take(api.PATCH('/admin/templates/{templateId}', { params, body }))
+      const saved = await take(api.PATCH('/admin/companies/{companyId}/templates/{id}', { params, body }))
       notify.done(t('saved', { version: saved.version.number }))
       await client.invalidateQueries({ queryKey: TEMPLATES_KEY })
       forgetUnsaved()
@@ -50,7 +51,7 @@ export function TemplateActions({ template, source, isChanged, variables }: Temp
     }
   }
   const remove = async () => {
-    await take(api.POST('/admin/templates/{templateId}/remove', { params, body: {} }))
+    await take(api.DELETE('/admin/companies/{companyId}/templates/{id}', { params }))
     notify.done(t('removed'))
     forgetUnsaved()
     await navigate({ to: '/templates', ignoreBlocker: true })

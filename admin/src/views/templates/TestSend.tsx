@@ -25,9 +25,9 @@ export function TestSend({ opened, onClose, template, variables }: TestSendProps
   const { id, type, version, companyId, companyName } = template
   const name = companyName ?? data?.data.find(one => one.companyId === chosen)?.name ?? t('testAnyCompany')
   const send = async () => {
-    const body = { to: to.trim(), version: version.number, variables, ...(chosen && { companyId: chosen }) }
-    const params = { path: { templateId: id } }
-    const { outboxId } = await take(api.POST('/admin/templates/{templateId}/test', { params, body }))
+    const body = { to: to.trim(), version: version.number, variables }
+    const params = { path: { companyId: companyId ?? chosen!, id } }
+    const { outboxId } = await take(api.POST('/admin/companies/{companyId}/templates/{id}/test', { params, body }))
     notify.done(
       <>
         {t('testDone')}{' '}

@@ -30,7 +30,7 @@ export function Deliveries({ webhook }: { webhook: WebhookOverview }) {
   const { delivery: opened, ...place } = search
   const { cursors, ...filter } = place
   const cursor = cursors?.at(-1)
-  const query = useQuery(deliveriesQuery(webhook.id, { ...filter, ...(cursor && { cursor }) }))
+  const query = useQuery(deliveriesQuery(webhook, { ...filter, ...(cursor && { cursor }) }))
   const columns = useColumns()
   const close = () => void navigate({ search: place, resetScroll: false })
   return (

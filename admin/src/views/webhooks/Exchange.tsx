@@ -20,12 +20,14 @@ export function Exchange({ webhook, deliveryId }: { webhook: WebhookOverview; de
   const { t } = useTranslation('webhooks')
   const client = useQueryClient()
   const errorText = useErrorText()
-  const query = useQuery(exchangeQuery(webhook.id, deliveryId))
+  const query = useQuery(exchangeQuery(webhook, deliveryId))
   const may = useMay('support')
   const replay = async () => {
     try {
-      const path = { webhookId: webhook.id, deliveryId }
-      await take(api.POST('/admin/webhooks/{webhookId}/deliveries/{deliveryId}/replay', { params: { path }, body: {} }))
+      const path = { companyId: webhook.companyId, id: webhook.id, deliveryId }
+      await take(
+        api.POST('/admin/companies/{companyId}/webhooks/{id}/deliveries/{deliveryId}/replay', { params: { path } }),
+      )
       notify.done(t('replayed'))
       await client.invalidateQueries({ queryKey: WEBHOOKS_KEY })
     } catch (error) {

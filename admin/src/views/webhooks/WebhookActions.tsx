@@ -24,11 +24,11 @@ export function WebhookActions({ webhook }: { webhook: WebhookOverview }) {
   const [asked, setAsked] = useState<Asked | null>(null)
   const [editing, setEditing] = useState(false)
   const [secret, setSecret] = useState<string | null>(null)
-  const params = { path: { webhookId: webhook.id } }
+  const params = { path: { companyId: webhook.companyId, id: webhook.id } }
   const refresh = () => client.invalidateQueries({ queryKey: WEBHOOKS_KEY })
   const sendTest = async () => {
     try {
-      await take(api.POST('/admin/webhooks/{webhookId}/test', { params, body: {} }))
+      await take(api.POST('/admin/companies/{companyId}/webhooks/{id}/test', { params }))
       notify.done(t('testSent'))
       await refresh()
     } catch (error) {
@@ -39,11 +39,11 @@ export function WebhookActions({ webhook }: { webhook: WebhookOverview }) {
     enable: () => switchTo(true),
     disable: () => switchTo(false),
     rotate: async () => {
-      setSecret((await take(api.POST('/admin/webhooks/{webhookId}/rotate-secret', { params, body: {} }))).secret)
+      setSecret((await take(api.POST('/admin/companies/{companyId}/webhooks/{id}/rotate-secret', { params }))).secret)
       await refresh()
     },
     remove: async () => {
-      await take(api.POST('/admin/webhooks/{webhookId}/remove', { params, body: {} }))
+      await take(api.DELETE('/admin/companies/{companyId}/webhooks/{id}', { params }))
       notify.done(t('removed'))
       await navigate({ to: '/webhooks' })
       client.removeQueries({ queryKey: [...WEBHOOKS_KEY, webhook.id] })
@@ -51,7 +51,7 @@ export function WebhookActions({ webhook }: { webhook: WebhookOverview }) {
     },
   }
   const switchTo = async (enabled: boolean) => {
-    await take(api.PATCH('/admin/webhooks/{webhookId}', { params, body: { enabled } }))
+    await take(api.PATCH('/admin/companies/{companyId}/webhooks/{id}', { params, body: { enabled } }))
     notify.done(t(enabled ? 'enabled' : 'disabled'))
     await refresh()
   }
@@ -100,7 +100,7 @@ type EditProps = { webhook: WebhookOverview; onClose: () => void; onSaved: () =>
 
 function EditWebhook({ webhook, onClose, onSaved }: EditProps) {
   const { t } = useTranslation('webhooks')
-  const { id, url, description, eventTypes } = webhook
+  const { companyId, id, url, description, eventTypes } = webhook
   const [form, setForm] = useState<WebhookForm>({ url, description: description ?? '', eventTypes })
   const save = async () => {
     // A URL that stays is not sent: a changed one resets the failures.
@@ -110,7 +110,7 @@ function EditWebhook({ webhook, onClose, onSaved }: EditProps) {
       description: form.description.trim() || null,
       ...(wanted.trim() !== url && { url: wanted.trim() }),
     }
-    await take(api.PATCH('/admin/webhooks/{webhookId}', { params: { path: { webhookId: id } }, body }))
+    await take(api.PATCH('/admin/companies/{companyId}/webhooks/{id}', { params: { path: { companyId, id } }, body }))
     notify.done(t('saved'))
     await onSaved()
   }
