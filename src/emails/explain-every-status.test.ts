@@ -12,9 +12,9 @@ import {
   UNKNOWN_SEND,
   where,
 } from '../../test/support/explained-email.ts'
-import { explanationSchema } from '../outbox/email-view.ts'
 import { EMAIL_STATUSES } from '../outbox/states.ts'
-import { explainEmail } from './explain.ts'
+import { explainInCodes, explanationInCodesSchema, explanationSchema } from './explain.ts'
+import { explainEmail } from './explain-english.ts'
 
 const EVERYWHERE = [
   where(),
@@ -35,7 +35,9 @@ describe('every status', () => {
   test.each(EMAIL_STATUSES)('%s is explained in a sentence without missing values', status => {
     for (const location of EVERYWHERE) {
       const explanation = explainEmail(email(status), location)
-      expect(explanationSchema.safeParse(explanation).error).toBeUndefined()
+      expect(explanationSchema.strict().safeParse(explanation).error).toBeUndefined()
+      const codes = explainInCodes(email(status), location)
+      expect(explanationInCodesSchema.safeParse({ ...explanation, ...codes }).error).toBeUndefined()
       expect(explanation.summary).toMatch(/^[A-Z].{15,}\.?$/)
       expect(sentences(explanation)).not.toMatch(/null|undefined|NaN|\[object/)
     }

@@ -11,7 +11,8 @@ import {
 } from '../../test/support/explained-email.ts'
 import type { EmailSummary } from '../outbox/email-view.ts'
 import type { EmailStatus } from '../outbox/states.ts'
-import { type EmailLocation, explainEmail, type QueuePosition } from './explain.ts'
+import { type EmailLocation, explainInCodes, type QueuePosition } from './explain.ts'
+import { explainEmail } from './explain-english.ts'
 
 test('a sentence of the provider that ends in a full stop does not get a second one', () => {
   const lastError = {
@@ -217,4 +218,21 @@ describe('the summary', () => {
     expect(explainEmail(email('BOUNCED'), where()).next).toBe(again)
     expect(explainEmail(email('BOUNCED'), where({ contentGone: true })).next).toBeNull()
   })
+})
+
+test.each([
+  [null, null],
+  [['SES_DOWN', 'TEMPORARY_ERROR'], 'failed'],
+  [['SES_THROTTLED', 'QUOTA_ERROR'], 'throttled'],
+  [['SMTP_RATE_LIMITED', 'QUOTA_ERROR'], 'failed'],
+  [['NETWORK_ERROR', 'TEMPORARY_ERROR'], 'unconnected'],
+] as const)('why there is another attempt is a code: after %j it is %s', (error, because) => {
+  const lastError = error && { code: error[0], category: error[1], providerCode: null, message: 'Slow down' }
+  const { state, retry } = explainInCodes(email('RETRY_SCHEDULED', { lastError }), where())
+  expect(state).toEqual({ code: 'scheduled', at: LATER })
+  expect(retry).toEqual({ attempt: 2, of: 5, because })
+})
+
+test('only an e-mail that waits for another attempt has one', () => {
+  expect(explainInCodes(email('PENDING', { nextAttemptAt: LATER }), where()).retry).toBeNull()
 })

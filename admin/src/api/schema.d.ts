@@ -2392,7 +2392,89 @@ export interface components {
       test: boolean
       /** Recipients that bounced or were refused, whatever the status, which is that of its `to` */
       bounced: number
-      explanation: components['schemas']['Explanation']
+      explanation: {
+        outboxId: string
+        status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
+        /** The current state and its reason, in one sentence */
+        summary: string
+        /** What happens next, in one sentence */
+        next: string | null
+        /** The same for programs */
+        nextStep: 'resume' | 'probe' | 'due' | 'turn' | 'no-worker' | 'soon' | 'answer' | 'report' | 'decide' | 'hold' | 'turn-redis' | 'lost' | 'returned' | 'no-report' | 'resolve' | 'unless-resolved' | 'unless-reported' | 'resend' | 'resend-unsuppressed' | 'replay' | 'replay-expired' | 'purged' | null
+        nextAt: string | null
+        /** E-mails of this company that go first */
+        aheadInCompany: number | null
+        /** Companies that have mail ready */
+        companiesSharing: number | null
+        /** Why its company is paused */
+        pauseReason: string | null
+        /** Set while every provider in use is parked */
+        parkedProviders: (string)[] | null
+        attempts: number
+        maxAttempts: number
+        lastError: {
+          /** The gateway's own code */
+          code: string
+          /** The provider's own code, if it gave one */
+          providerCode: string | null
+          category: string | null
+          message: string
+        } | null
+        state: {
+          code: 'scheduled'
+          at: string
+        } | {
+          code: 'paused'
+          reason: string | null
+        } | {
+          code: 'parked'
+          providers: ({
+            provider: string
+            since: string
+            code: string
+            reason: string
+            probeAt: string
+          })[]
+        } | {
+          code: 'claimed'
+          worker: string
+        } | {
+          code: 'claim-lost'
+          worker: string
+          because: 'no-worker' | 'lease-expired' | 'silent'
+        } | {
+          code: 'turn'
+          /** 1001: more than 1000 */
+          ahead: number
+          companies: number
+        } | {
+          code: 'attempt-lost'
+          because: 'no-worker' | 'lease-expired' | 'silent'
+        } | {
+          code: 'unknown'
+          provider: string
+          reason: string
+          since: string
+        } | {
+          code: 'sent' | 'delivered' | 'complained'
+          /** Recipients that bounced, where the status does not say it */
+          othersBounced: {
+            bounced: number
+            of: number
+          } | null
+          sentAgain: boolean
+        } | {
+          code: 'on-queue' | 'becoming-ready' | 'attempt' | 'unknown-cause' | 'bounced' | 'cancelled' | 'expired' | 'suppressed' | 'rejected' | 'failed' | 'exhausted'
+        }
+        /** Set while it waits for another attempt */
+        retry: {
+          attempt: number
+          /** null: repeated until it expires */
+          of: number | null
+          /** What became of the attempt before; only a failed one counts */
+          because: 'failed' | 'throttled' | 'unconnected' | null
+        } | null
+      }
       events: ({
         type: 'QUEUED' | 'RECEIVED' | 'VALIDATED' | 'VALIDATION_FAILED' | 'SENT_ATTEMPT' | 'SENT' | 'FAILED' | 'RETRY_SCHEDULED' | 'DELIVERED' | 'BOUNCE' | 'COMPLAINT' | 'REJECTED' | 'DLQ_MOVED' | 'EXPIRED' | 'CANCELLED' | 'REPLAYED' | 'UNKNOWN' | 'RESOLVED'
         createdAt: string
@@ -2948,35 +3030,6 @@ export interface components {
       requestedBy: string
       requestedAt: string
       finishedAt: string | null
-    }
-    Explanation: {
-      outboxId: string
-      status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
-      /** The current state and its reason, in one sentence */
-      summary: string
-      /** What happens next, in one sentence */
-      next: string | null
-      /** The same for programs */
-      nextStep: 'resume' | 'probe' | 'due' | 'turn' | 'no-worker' | 'soon' | 'answer' | 'report' | 'decide' | 'hold' | 'turn-redis' | 'lost' | 'returned' | 'no-report' | 'resolve' | 'unless-resolved' | 'unless-reported' | 'resend' | 'resend-unsuppressed' | 'replay' | 'replay-expired' | 'purged' | null
-      nextAt: string | null
-      /** E-mails of this company that go first */
-      aheadInCompany: number | null
-      /** Companies that have mail ready */
-      companiesSharing: number | null
-      /** Why its company is paused */
-      pauseReason: string | null
-      /** Set while every provider in use is parked */
-      parkedProviders: (string)[] | null
-      attempts: number
-      maxAttempts: number
-      lastError: {
-        /** The gateway's own code */
-        code: string
-        /** The provider's own code, if it gave one */
-        providerCode: string | null
-        category: string | null
-        message: string
-      } | null
     }
     Fairness: {
       at: string
