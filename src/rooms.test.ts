@@ -101,6 +101,20 @@ test('docs/architecture.md says of every table which room writes it', () => {
   expect([...tables].filter(table => !page.includes(`\`${table}\``))).toEqual([])
 })
 
+test('comments name files that there are', () => {
+  const root = join(SRC, '..')
+  const known = ['src', 'admin', 'bench', 'test'].flatMap(folder =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map(file => `/${folder}/${file}`),
+  )
+  const unknown = FILES.flatMap(file =>
+    [...readFileSync(join(SRC, file), 'utf8').matchAll(/\/\/.*|\/\*[\s\S]*?\*\//g)]
+      .flatMap(([comment]) => [...comment.matchAll(/(?<![\w./-])(?:[\w-]+\/)*[\w.-]+\.ts\b/g)].map(([name]) => name))
+      .filter(name => !known.some(path => path.endsWith(`/${name}`)))
+      .map(name => `${file}: ${name}`),
+  )
+  expect(unknown).toEqual([])
+})
+
 /** An arrow for each room that a room imports, without those that another arrow leads to anyway. */
 function drawRooms(): string {
   const uses = new Map(ROOMS.map(room => [room, new Set<string>()]))

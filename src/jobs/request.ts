@@ -95,7 +95,7 @@ export type ReadImport = {
   lines: number
   refused: number
   /** The first of them. */
-  problems: { line: number; problem: string }[]
+  problems: NewBulkAction['problems']
 }
 
 /** Throws a CsvProblem for a text that is no such CSV as a whole. A bad line only refuses itself. */
@@ -108,29 +108,31 @@ export async function readImport(text: ImportText): Promise<ReadImport> {
     if (line.trim() === '') continue
     if (++read.lines > BULK_LIMITS.CSV_LINES)
       throw new CsvProblem(
+        'CSV_TOO_MANY_LINES',
         `it has more than ${BULK_LIMITS.CSV_LINES} lines; "email-gateway suppression import" takes more`,
+        { limit: BULK_LIMITS.CSV_LINES },
       )
     const item = readItem(line, shape, text)
-    if (typeof item !== 'string') read.items.push(item)
-    else if (++read.refused <= BULK_LIMITS.PROBLEMS) read.problems.push({ line: index + 2, problem: item })
+    if (!(item instanceof CsvProblem)) read.items.push(item)
+    else if (++read.refused <= BULK_LIMITS.PROBLEMS)
+      read.problems.push({ line: index + 2, problem: item.message, rule: item.rule })
   }
   read.items.sort((a, b) => (a.emailHash < b.emailHash ? -1 : a.emailHash > b.emailHash ? 1 : 0))
   return read
 }
 
-/** A text says what is wrong with the line. */
-function readItem(line: string, shape: CsvShape, text: ImportText): ImportItem | string {
+function readItem(line: string, shape: CsvShape, text: ImportText): ImportItem | CsvProblem {
   try {
     return toItem(readLine(line, shape), text)
   } catch (error) {
-    if (error instanceof CsvProblem) return error.message
+    if (error instanceof CsvProblem) return error
     throw error
   }
 }
 
 function toItem({ emailHash, reason, expiresAt, company }: ImportedEntry, text: ImportText): ImportItem {
   const companyId = company === '' ? text.companyId : text.companies.get(company)
-  if (companyId === undefined) throw new CsvProblem('names a company that does not exist')
+  if (companyId === undefined) throw new CsvProblem('CSV_COMPANY', 'names a company that does not exist')
   const expiresInDays = expiresAt === null ? 0 : text.ttlDays[reason]
   return { companyId, emailHash, reason, expiresInDays, ...(expiresAt && { expiresAt }) }
 }

@@ -6,7 +6,7 @@ import type { SuppressionPolicy } from '../suppression/rules.ts'
 import type { AdminRouteDeps } from '../web/access.ts'
 import { boundBodies, IMPORT_BODY_LIMIT, IMPORT_MEMORY } from '../web/body.ts'
 import { problemAnswers } from '../web/openapi.ts'
-import { invalidField, Problem } from '../web/problem.ts'
+import { invalidField, invalidFields, Problem } from '../web/problem.ts'
 import type { App } from '../web/server.ts'
 import { uuidParam } from '../web/validation.ts'
 import { requestBulkAction } from './request.ts'
@@ -93,5 +93,7 @@ async function create(request: FastifyRequest, reply: FastifyReply, { db, suppre
 }
 
 function refuseCsv(error: unknown): never {
-  throw error instanceof CsvProblem ? invalidField('csv', error.message, 'INVALID_FORMAT') : error
+  if (!(error instanceof CsvProblem)) throw error
+  const { rule, message, details } = error
+  throw invalidFields([{ path: 'csv', code: 'INVALID_FORMAT', message, rule, ...details }])
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { justificationSchema } from '../audit/justification.ts'
 import { rangeEndSchema } from '../platform/text/instant.ts'
+import { CSV_RULES } from '../platform/text/refusal.ts'
 import { isUuid } from '../platform/text/uuid.ts'
 
 export const BULK_ACTION_KINDS = ['replay-dead-letters', 'purge-dead-letters', 'import-suppressions'] as const
@@ -119,7 +120,7 @@ export const bulkActionSchema = z
     failed: count.describe('Could not be done'),
     counts: z.record(z.string(), count).describe('What became of them, by outcome'),
     problems: z
-      .array(z.object({ line: z.int(), problem: z.string() }))
+      .array(z.object({ line: z.int(), problem: z.string(), rule: z.enum(CSV_RULES).optional() }))
       .describe('The first refused lines of an imported file'),
     lastError: z.string().nullable(),
     createdAt: time,

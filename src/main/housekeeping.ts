@@ -9,7 +9,6 @@ import { carryOutBulkActions } from '../jobs/jobs.ts'
 import { countLedger } from '../ledger/count.ts'
 import { purgeOldPayloads } from '../outbox/dead-letters-purge.ts'
 import { expireWaitingEmails } from '../outbox/expiry.ts'
-import { ping } from '../outbox/health.ts'
 import { deleteExpiredKeys } from '../outbox/idempotency-keys.ts'
 import { returnExpiredLeases } from '../outbox/leases.ts'
 import { recoverOrphans } from '../outbox/orphans.ts'
@@ -20,7 +19,7 @@ import { failureLog, logExpired, logGivenUp, logLosses, logLost } from '../pipel
 import { resolveUnknownSends } from '../pipeline/housekeeping/unknown.ts'
 import { periodically } from '../platform/periodic-task.ts'
 import { ensurePartitions } from '../platform/postgres/partitions.ts'
-import type { Queryable } from '../platform/postgres/query.ts'
+import { type Queryable, sql } from '../platform/postgres/query.ts'
 import type { EmailLog } from '../platform/telemetry/email-log.ts'
 import { trimCaptured } from '../providers/capture/inbox.ts'
 import { expireSuppressions } from '../suppression/list.ts'
@@ -123,13 +122,13 @@ async function recordSucceeded(db: Queryable, succeeded: Set<Task>): Promise<voi
 }
 
 /** After a failure, leaves out one run once the database is back. */
-export function pausedAfterFailure(db: Queryable, run: () => Promise<unknown>): () => Promise<unknown> {
+export function pausedAfterFailure(db: Queryable, task: () => Promise<unknown>): () => Promise<unknown> {
   let lastFailed = false
   return async () => {
     try {
       // A round that only asks whether the database is back. The next one runs.
-      if (lastFailed) await ping(db)
-      else await run()
+      if (lastFailed) await sql(db, 'ping')`select 1`
+      else await task()
       lastFailed = false
     } catch (error) {
       lastFailed = true

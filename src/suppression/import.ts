@@ -142,7 +142,7 @@ type Line = { line: number; entry: ImportedEntry | null; problem: string | null 
 
 async function* linesOf(file: string): AsyncGenerator<Line> {
   try {
-    if (!(await stat(file)).isFile()) throw new CsvProblem('it is not a file')
+    if (!(await stat(file)).isFile()) throw new CommandFailed(`${file} cannot be imported: it is not a file.`)
     const input = createReadStream(file, { highWaterMark: 1024 * 1024 })
     let shape: CsvShape | null = null
     let line = 0

@@ -176,7 +176,12 @@ describe('an import of suppressions', () => {
     csv.push('b@import.example,BORED,,', 'c@import.example,MANUAL,,no such company', '', 'd@import.example,MANUAL')
     const action = await start({ kind: 'import-suppressions', csv: csv.join('\r\n') })
     expect(action).toMatchObject({ total: 255, done: 0, failed: 4, counts: { refused: 4 } })
-    expect(action.problems.map(one => one.line)).toEqual([252, 254, 255, 257])
+    expect(action.problems.map(({ line, rule }) => [line, rule])).toEqual([
+      [252, 'CSV_ADDRESS'],
+      [254, 'CSV_REASON'],
+      [255, 'CSV_COMPANY'],
+      [257, 'CSV_FIELDS'],
+    ])
     expect(JSON.stringify(action.problems)).not.toContain('import.example')
     await carryOut()
     expect(await show(action.actionId)).toMatchObject({ state: 'done', done: 251, failed: 4, counts: { added: 251 } })
@@ -195,7 +200,10 @@ describe('an import of suppressions', () => {
 
   test('of a text that is no such file is refused with what is wrong with it', async () => {
     const answer = await admin('POST', '', { kind: 'import-suppressions', reason: WHY, csv: 'name\nMaria' })
-    expect(answer).toMatchObject({ status: 422, body: { errors: [{ path: 'csv', code: 'INVALID_FORMAT' }] } })
+    expect(answer).toMatchObject({
+      status: 422,
+      body: { errors: [{ path: 'csv', code: 'INVALID_FORMAT', rule: 'CSV_UNKNOWN_COLUMN', name: 'name' }] },
+    })
     expect(answer.body.errors[0].message).toContain('its header names a column "name"')
   })
 })

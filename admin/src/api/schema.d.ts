@@ -2695,6 +2695,7 @@ export interface components {
       problems: ({
         line: number
         problem: string
+        rule?: 'CSV_UNKNOWN_COLUMN' | 'CSV_COLUMN_TWICE' | 'CSV_COLUMN_MISSING' | 'CSV_TOO_MANY_LINES' | 'CSV_LINE_TOO_LONG' | 'CSV_FIELDS' | 'CSV_QUOTE' | 'CSV_ADDRESS' | 'CSV_HASH' | 'CSV_REASON' | 'CSV_EXPIRY' | 'CSV_COMPANY'
       })[]
       lastError: string | null
       createdAt: string
@@ -2969,8 +2970,8 @@ export interface components {
         limit?: number
         /** What the limit counts; without it, the value itself */
         unit?: 'characters' | 'items' | 'bytes' | 'days'
-        /** Of a template and its HTML: which of their rules was broken */
-        rule?: 'UNKNOWN_TAG' | 'TAG_WITHOUT_BEGINNING' | 'UNKNOWN_FILTER' | 'NOT_CLOSED' | 'INVALID_TAG' | 'INVALID_EXPRESSION' | 'NOT_A_TEXT' | 'LISTS_COMPARED' | 'SEARCHED_TOO_LONG' | 'TOO_SLOW' | 'TOO_MUCH_WORK' | 'EMPTY' | 'CONTENT_MISSING' | 'RENDERED_EMPTY' | 'INVALID_LINE' | 'TOO_MANY_TAGS' | 'TAG_TOO_LONG' | 'TAGS_TOO_LONG' | 'NESTED_TOO_DEEP' | 'NUMBER_TOO_LARGE' | 'HTML_SCRIPT' | 'HTML_EVENT_HANDLER' | 'HTML_URL_SCHEME' | 'HTML_CHARSET' | 'HTML_FORBIDDEN_ELEMENT' | 'HTML_FORBIDDEN_ATTRIBUTE' | 'HTML_META_REFRESH' | 'HTML_CSS' | 'HTML_HIDDEN_MARKUP' | 'HTML_TOO_DEEP' | 'HTML_TOO_COMPLEX' | 'HTML_NUL'
+        /** Of a template, its HTML, or a CSV: which of their rules was broken */
+        rule?: 'UNKNOWN_TAG' | 'TAG_WITHOUT_BEGINNING' | 'UNKNOWN_FILTER' | 'NOT_CLOSED' | 'INVALID_TAG' | 'INVALID_EXPRESSION' | 'NOT_A_TEXT' | 'LISTS_COMPARED' | 'SEARCHED_TOO_LONG' | 'TOO_SLOW' | 'TOO_MUCH_WORK' | 'EMPTY' | 'CONTENT_MISSING' | 'RENDERED_EMPTY' | 'INVALID_LINE' | 'TOO_MANY_TAGS' | 'TAG_TOO_LONG' | 'TAGS_TOO_LONG' | 'NESTED_TOO_DEEP' | 'NUMBER_TOO_LARGE' | 'HTML_SCRIPT' | 'HTML_EVENT_HANDLER' | 'HTML_URL_SCHEME' | 'HTML_CHARSET' | 'HTML_FORBIDDEN_ELEMENT' | 'HTML_FORBIDDEN_ATTRIBUTE' | 'HTML_META_REFRESH' | 'HTML_CSS' | 'HTML_HIDDEN_MARKUP' | 'HTML_TOO_DEEP' | 'HTML_TOO_COMPLEX' | 'HTML_NUL' | 'CSV_UNKNOWN_COLUMN' | 'CSV_COLUMN_TWICE' | 'CSV_COLUMN_MISSING' | 'CSV_TOO_MANY_LINES' | 'CSV_LINE_TOO_LONG' | 'CSV_FIELDS' | 'CSV_QUOTE' | 'CSV_ADDRESS' | 'CSV_HASH' | 'CSV_REASON' | 'CSV_EXPIRY' | 'CSV_COMPANY'
         /** What it is about, such as the tag, the filter or the variable */
         name?: string
         /** In the template, from 1; also `column` */
@@ -3302,8 +3303,8 @@ export interface components {
         limit?: number
         /** What the limit counts; without it, the value itself */
         unit?: 'characters' | 'items' | 'bytes' | 'days'
-        /** Of a template and its HTML: which of their rules was broken */
-        rule?: 'UNKNOWN_TAG' | 'TAG_WITHOUT_BEGINNING' | 'UNKNOWN_FILTER' | 'NOT_CLOSED' | 'INVALID_TAG' | 'INVALID_EXPRESSION' | 'NOT_A_TEXT' | 'LISTS_COMPARED' | 'SEARCHED_TOO_LONG' | 'TOO_SLOW' | 'TOO_MUCH_WORK' | 'EMPTY' | 'CONTENT_MISSING' | 'RENDERED_EMPTY' | 'INVALID_LINE' | 'TOO_MANY_TAGS' | 'TAG_TOO_LONG' | 'TAGS_TOO_LONG' | 'NESTED_TOO_DEEP' | 'NUMBER_TOO_LARGE' | 'HTML_SCRIPT' | 'HTML_EVENT_HANDLER' | 'HTML_URL_SCHEME' | 'HTML_CHARSET' | 'HTML_FORBIDDEN_ELEMENT' | 'HTML_FORBIDDEN_ATTRIBUTE' | 'HTML_META_REFRESH' | 'HTML_CSS' | 'HTML_HIDDEN_MARKUP' | 'HTML_TOO_DEEP' | 'HTML_TOO_COMPLEX' | 'HTML_NUL'
+        /** Of a template, its HTML, or a CSV: which of their rules was broken */
+        rule?: 'UNKNOWN_TAG' | 'TAG_WITHOUT_BEGINNING' | 'UNKNOWN_FILTER' | 'NOT_CLOSED' | 'INVALID_TAG' | 'INVALID_EXPRESSION' | 'NOT_A_TEXT' | 'LISTS_COMPARED' | 'SEARCHED_TOO_LONG' | 'TOO_SLOW' | 'TOO_MUCH_WORK' | 'EMPTY' | 'CONTENT_MISSING' | 'RENDERED_EMPTY' | 'INVALID_LINE' | 'TOO_MANY_TAGS' | 'TAG_TOO_LONG' | 'TAGS_TOO_LONG' | 'NESTED_TOO_DEEP' | 'NUMBER_TOO_LARGE' | 'HTML_SCRIPT' | 'HTML_EVENT_HANDLER' | 'HTML_URL_SCHEME' | 'HTML_CHARSET' | 'HTML_FORBIDDEN_ELEMENT' | 'HTML_FORBIDDEN_ATTRIBUTE' | 'HTML_META_REFRESH' | 'HTML_CSS' | 'HTML_HIDDEN_MARKUP' | 'HTML_TOO_DEEP' | 'HTML_TOO_COMPLEX' | 'HTML_NUL' | 'CSV_UNKNOWN_COLUMN' | 'CSV_COLUMN_TWICE' | 'CSV_COLUMN_MISSING' | 'CSV_TOO_MANY_LINES' | 'CSV_LINE_TOO_LONG' | 'CSV_FIELDS' | 'CSV_QUOTE' | 'CSV_ADDRESS' | 'CSV_HASH' | 'CSV_REASON' | 'CSV_EXPIRY' | 'CSV_COMPANY'
         /** What it is about, such as the tag, the filter or the variable */
         name?: string
         /** In the template, from 1; also `column` */

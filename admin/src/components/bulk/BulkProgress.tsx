@@ -9,11 +9,11 @@ import { isProblem } from '../../api/problem.ts'
 import { useMay } from '../../api/session.ts'
 import { useFormat } from '../../lib/format.ts'
 import { keepFocus } from '../../lib/keep-focus.ts'
+import { usePreferences } from '../../lib/preferences.ts'
 import { useErrorText } from '../error-text.ts'
 import { notify } from '../notify.ts'
 import { TimeText } from '../TimeText.tsx'
 import { Tone } from '../Tone.tsx'
-import { lineProblemOf } from './line-problem.ts'
 
 const STATES = {
   waiting: ['grey', IconClock],
@@ -143,14 +143,14 @@ function Stop({ action, section }: { action: BulkAction; section: RefObject<HTML
 }
 
 function Problems({ action: { problems, counts } }: { action: BulkAction }) {
-  const { t } = useTranslation('bulk')
+  const { t } = useTranslation(['bulk', 'templateRules'])
   const { number } = useFormat()
+  const { language } = usePreferences()
   const [opened, setOpened] = useState(false)
   if (problems.length === 0) return null
-  const textOf = (problem: string) => {
-    const kind = lineProblemOf(problem)
-    return kind ? t(`problems.${kind}`) : problem
-  }
+  // The gateway's own words are English, and say more than a code.
+  const textOf = ({ problem, rule }: (typeof problems)[number]) =>
+    rule && language !== 'en' ? t(`templateRules:${rule}`) : problem
   return (
     <div>
       <Button size="compact-sm" variant="subtle" aria-expanded={opened} onClick={() => setOpened(!opened)}>
@@ -158,8 +158,10 @@ function Problems({ action: { problems, counts } }: { action: BulkAction }) {
       </Button>
       {opened && (
         <List size="sm" mt={4}>
-          {problems.map(({ line, problem }) => (
-            <List.Item key={line}>{t('line', { line: number(line), problem: textOf(problem) })}</List.Item>
+          {problems.map(problem => (
+            <List.Item key={problem.line}>
+              {t('line', { line: number(problem.line), problem: textOf(problem) })}
+            </List.Item>
           ))}
         </List>
       )}

@@ -8,7 +8,7 @@ import { failures } from './failures.ts'
 import { fields, fieldValues } from './fields.ts'
 import { inbox } from './inbox.ts'
 import { overview } from './overview.ts'
-import { csvProblems, fieldLimits, fieldProblems, problems, templateRules } from './problems.ts'
+import { fieldLimits, fieldProblems, problems, templateRules } from './problems.ts'
 import { providers } from './providers.ts'
 import { sessions } from './sessions.ts'
 import { signIn } from './signIn.ts'
@@ -25,7 +25,6 @@ export const pt = {
   deadLetters,
   emails,
   failures,
-  csvProblems,
   fieldLimits,
   fieldProblems,
   fields,
