@@ -262,329 +262,6 @@ export interface paths {
       }
     }
   }
-  '/admin/overview': {
-    /** Is it healthy? E-mails over time, what waits, the providers, and what needs attention */
-    get: {
-      parameters: {
-        query?: {
-          range?: '1h' | '24h' | '7d' | '30d'
-          /** Id or name; every company when absent */
-          company?: string
-        }
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['Overview'] }>
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/live': {
-    /** Counts of the queue and e-mails that have just changed; open pages of the admin UI ask every two seconds */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['LiveFigures'] }>
-        401: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/emails': {
-    /** E-mails of every company, newest first: look-ups, or filters within a time range */
-    get: {
-      parameters: {
-        query?: {
-          status?: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
-          /** Its id */
-          company?: string
-          tag?: string
-          /** The type of a template */
-          template?: string
-          /** Both when absent */
-          mode?: 'live' | 'test'
-          /** Accepted since; a week before `to` when absent, all for a look-up */
-          from?: string
-          /** Accepted before; now when absent */
-          to?: string
-          /** The cursor `older` of a page */
-          olderThan?: string
-          /** The cursor `newer` of a page */
-          newerThan?: string
-          /** Look-up of one e-mail */
-          id?: string
-          /** Look-up by the hash of an address; POST keeps an address out of URLs */
-          recipient?: string
-          /** Look-up */
-          externalId?: string
-          /** Look-up by the message id of the provider */
-          messageId?: string
-          limit?: number
-        }
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['AdminEmailList'] }>
-        400: Refusal
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/emails/search': {
-    /** Look up whatever was given: an id, an address, an external id or a message id */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['SearchEmailsInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['AdminEmailList'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/emails/{outboxId}': {
-    /** One e-mail: what happened, why, its attempts, recipients and webhooks */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          outboxId: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['AdminEmail'] }>
-        401: Refusal
-        404: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/emails/{outboxId}/content': {
-    /** HTML, text and headers as they were accepted, and the list of attachments; not for viewers */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          outboxId: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['AdminEmailContent'] }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        410: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/emails/{outboxId}/preview': {
-    /** The HTML as a page that runs and loads nothing; images of other hosts only when asked for */
-    get: {
-      parameters: {
-        query?: {
-          images?: 'blocked' | 'remote'
-        }
-        header?: never
-        path: {
-          outboxId: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'text/html': string }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        410: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/emails/{outboxId}/source': {
-    /** The message as MIME, as a provider would get it */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          outboxId: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'message/rfc822': string }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        410: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/emails/{outboxId}/attachments/{ordinal}': {
-    /** One attachment, as a download */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          outboxId: string
-          ordinal: number
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/octet-stream': string }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        410: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/emails/{outboxId}/resend': {
-    /** Send an e-mail that has ended once more, as a new e-mail; all checks are made again */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          outboxId: string
-        }
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['ResendEmailByAdminInput'] } }
-      responses: {
-        202: Answer<{ 'application/json': {
-          outboxId: string
-          resendOf: string
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        410: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/emails/{outboxId}/cancel': {
-    /** Cancel what has not started, and say why */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          outboxId: string
-        }
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['CancelEmailInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': {
-          outboxId: string
-          status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
-          scheduledAt: string | null
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/emails/{outboxId}/reschedule': {
-    /** Move what has not started to another time; a time that has passed means now */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          outboxId: string
-        }
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['RescheduleEmailByAdminInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': {
-          outboxId: string
-          status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
-          scheduledAt: string | null
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
   '/admin/dead-letters/groups': {
     /** Dead letters by error code and company, the largest groups first */
     get: {
@@ -1740,6 +1417,448 @@ export interface paths {
       }
     }
   }
+  '/admin/people/erase': {
+    /** Erase a person: every e-mail and record of this address, document or external id */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['PersonInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['ErasureReceipt'] }>
+        202: Answer<{ 'application/json': components['schemas']['ErasureReceipt'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/people/erasures/{receiptId}': {
+    /** The receipt of an erasure */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          receiptId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['ErasureReceipt'] }>
+        401: Refusal
+        404: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/people/export': {
+    /** Everything that is kept about a person, as one JSON document */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['PersonInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['PersonExport'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/queue/process': {
+    /** Bring scheduled retries forward */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['ProcessQueueByAdminInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': {
+          processed: number
+          outboxIds: (string)[]
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails': {
+    /** E-mails of every company, newest first: look-ups, or filters within a time range */
+    get: {
+      parameters: {
+        query?: {
+          status?: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
+          /** Its id */
+          company?: string
+          tag?: string
+          /** The type of a template */
+          template?: string
+          /** Both when absent */
+          mode?: 'live' | 'test'
+          /** Accepted since; a week before `to` when absent, all for a look-up */
+          from?: string
+          /** Accepted before; now when absent */
+          to?: string
+          /** The cursor `older` of a page */
+          olderThan?: string
+          /** The cursor `newer` of a page */
+          newerThan?: string
+          /** Look-up of one e-mail */
+          id?: string
+          /** Look-up by the hash of an address; POST keeps an address out of URLs */
+          recipient?: string
+          /** Look-up */
+          externalId?: string
+          /** Look-up by the message id of the provider */
+          messageId?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['AdminEmailList'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/search': {
+    /** Look up whatever was given: an id, an address, an external id or a message id */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['SearchEmailsInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['AdminEmailList'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}': {
+    /** One e-mail: what happened, why, its attempts, recipients and webhooks */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['AdminEmail'] }>
+        401: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}/cancel': {
+    /** Cancel what has not started, and say why */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['CancelEmailInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': {
+          outboxId: string
+          status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
+          scheduledAt: string | null
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}/reschedule': {
+    /** Move what has not started to another time; a time that has passed means now */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['RescheduleEmailByAdminInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': {
+          outboxId: string
+          status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
+          scheduledAt: string | null
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}/resend': {
+    /** Send an e-mail that has ended once more, as a new e-mail; all checks are made again */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['ResendEmailByAdminInput'] } }
+      responses: {
+        202: Answer<{ 'application/json': {
+          outboxId: string
+          resendOf: string
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        410: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}/content': {
+    /** HTML, text and headers as they were accepted, and the list of attachments; not for viewers */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['AdminEmailContent'] }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}/preview': {
+    /** The HTML as a page that runs and loads nothing; images of other hosts only when asked for */
+    get: {
+      parameters: {
+        query?: {
+          images?: 'blocked' | 'remote'
+        }
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'text/html': string }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        410: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}/source': {
+    /** The message as MIME, as a provider would get it */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'message/rfc822': string }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        410: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}/attachments/{ordinal}': {
+    /** One attachment, as a download */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+          ordinal: number
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/octet-stream': string }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        410: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/overview': {
+    /** Is it healthy? E-mails over time, what waits, the providers, and what needs attention */
+    get: {
+      parameters: {
+        query?: {
+          range?: '1h' | '24h' | '7d' | '30d'
+          /** Id or name; every company when absent */
+          company?: string
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['Overview'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/live': {
+    /** Counts of the queue and e-mails that have just changed; open pages of the admin UI ask every two seconds */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['LiveFigures'] }>
+        401: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/stats': {
+    /** The KPIs of the e-mails accepted in a range: delivered, how fast, recovered, failed */
+    get: {
+      parameters: {
+        query?: {
+          /** A week ago when absent */
+          since?: string
+          /** Now when absent */
+          until?: string
+          /** Id or name; every company when absent */
+          company?: string
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['Stats'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
   '/admin/inbox': {
     /** What capture kept, newest first, without the contents */
     get: {
@@ -1783,11 +1902,8 @@ export interface paths {
         200: Answer<{ 'application/json': {
           deleted: number
         } }>
-        400: Refusal
         401: Refusal
         403: Refusal
-        415: Refusal
-        422: Refusal
         429: Refusal
         503: Refusal
       }
@@ -1810,6 +1926,7 @@ export interface paths {
         401: Refusal
         403: Refusal
         404: Refusal
+        422: Refusal
         429: Refusal
         503: Refusal
       }
@@ -1830,11 +1947,9 @@ export interface paths {
           deleted: true
           messageId: string
         } }>
-        400: Refusal
         401: Refusal
         403: Refusal
         404: Refusal
-        415: Refusal
         422: Refusal
         429: Refusal
         503: Refusal
@@ -1916,100 +2031,6 @@ export interface paths {
       }
     }
   }
-  '/admin/people/erase': {
-    /** Erase a person: every e-mail and record of this address, document or external id */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['PersonInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['ErasureReceipt'] }>
-        202: Answer<{ 'application/json': components['schemas']['ErasureReceipt'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/people/erasures/{receiptId}': {
-    /** The receipt of an erasure */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          receiptId: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['ErasureReceipt'] }>
-        401: Refusal
-        404: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/people/export': {
-    /** Everything that is kept about a person, as one JSON document */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['PersonInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['PersonExport'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/stats': {
-    /** The KPIs of the e-mails accepted in a range: delivered, how fast, recovered, failed */
-    get: {
-      parameters: {
-        query?: {
-          /** A week ago when absent */
-          since?: string
-          /** Now when absent */
-          until?: string
-          /** Id or name; every company when absent */
-          company?: string
-        }
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['Stats'] }>
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
   '/admin/ledger': {
     /** The ledger: accepted = ended + waiting + unknown, per company and day, and the e-mails in no place */
     get: {
@@ -2052,33 +2073,6 @@ export interface paths {
         401: Refusal
         403: Refusal
         404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/queue/process': {
-    /** Bring scheduled retries forward */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['ProcessQueueByAdminInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': {
-          processed: number
-          outboxIds: (string)[]
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
         413: Refusal
         415: Refusal
         422: Refusal
