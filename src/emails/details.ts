@@ -1,4 +1,3 @@
-import { companyNames } from '../companies/companies.ts'
 import { HAS_PAYLOAD, MAY_BE_REPLAYED } from '../outbox/dead-letters-replay.ts'
 import type { EmailEventView } from '../outbox/email-view.ts'
 import { isFinal } from '../outbox/states.ts'
@@ -9,6 +8,7 @@ import { findBlocking } from '../suppression/reads.ts'
 import { BOUNCED_COUNT, findLocation, listEvents, listResends, SUMMARY } from './emails.ts'
 import { explainInCodes } from './explain.ts'
 import { explainEmail } from './explain-english.ts'
+import { namedEntries } from './list.ts'
 import { type AdminEmail, type AdminEmailSummary, attemptsOf, type SuppressionOfEmail } from './view.ts'
 
 /** null: there is no such e-mail. */
@@ -61,11 +61,7 @@ async function blockingEntry(
   { companyId, test }: EmailDetails,
 ): Promise<SuppressionOfEmail | null> {
   const entry = address === null || test ? null : await findBlocking(db.pool, hashEmail(address), companyId)
-  if (!entry) return null
-  const { emailHash, reason, addedAt, expiresAt } = entry
-  const names = await companyNames(db.pool, entry.companyId ? [entry.companyId] : [])
-  const companyName = entry.companyId && (names.get(entry.companyId) ?? null)
-  return { emailHash, reason, companyId: entry.companyId, companyName, addedAt, expiresAt }
+  return entry && (await namedEntries(db, [entry]))[0]!
 }
 
 type EmailDetails = AdminEmailSummary &

@@ -44,7 +44,7 @@ export async function listResends(db: Queryable, outboxId: string): Promise<stri
   return rows.map(row => row.outboxId)
 }
 
-export type EmailFilter = {
+type EmailFilter = {
   /** companyId null: any company (the command line). */
   owner: { companyId: string | null; test: boolean }
   recipient?: { key: string; address: string } | null

@@ -107,7 +107,7 @@ async function readList(db: Database, filter: AdminEmailFilter): Promise<AdminEm
   const { lookup, range } = filter
   const [page, suppression] = await Promise.all([
     listAdminEmails(db.pool, filter),
-    lookup?.by === 'recipient' ? suppressionOf(db, lookup.value) : null,
+    lookup?.by === 'recipient' ? findEntries(db.pool, lookup.value).then(entries => namedEntries(db, entries)) : null,
   ])
   return {
     data: page.emails,
@@ -128,20 +128,16 @@ function cursorsOf(filter: AdminEmailFilter, { emails, hasMore, stoppedAt }: Adm
   return { older: further === true ? last : stoppedAt, newer: filter.olderThan ? (first ?? filter.olderThan) : null }
 }
 
-async function suppressionOf(db: Database, emailHash: string): Promise<SuppressionOfEmail[]> {
-  const entries = await findEntries(db.pool, emailHash)
+/** With the names of the companies whose lists they are on. */
+export async function namedEntries(db: Database, entries: Omit<SuppressionOfEmail, 'companyName'>[]) {
   const names = await companyNames(
     db.pool,
     entries.flatMap(entry => entry.companyId ?? []),
   )
-  return entries.map(({ companyId, reason, addedAt, expiresAt }) => ({
-    emailHash,
-    reason,
-    companyId,
-    companyName: companyId && (names.get(companyId) ?? null),
-    addedAt,
-    expiresAt,
-  }))
+  return entries.map(({ emailHash, reason, companyId, addedAt, expiresAt }) => {
+    const companyName = companyId && (names.get(companyId) ?? null)
+    return { emailHash, reason, companyId, companyName, addedAt, expiresAt }
+  })
 }
 
 /** `stoppedAt`: the last e-mail that was looked at, when the search stopped before the end. */

@@ -174,6 +174,29 @@ export function emailRoutes({ db, providers, emailLog, accept }: EmailRouteDeps)
       async ({ params }) => (await readDetails(db, outboxIdOr404(params.outboxId), providers)) ?? notFound(),
     ),
 
+    adminSendAgain: route(
+      {
+        method: 'POST',
+        path: '/admin/emails/:outboxId/resend',
+        access: { admin: 'support' },
+        summary: 'Send an e-mail that has ended once more, as a new e-mail; all checks are made again',
+        params: emailParams,
+        body: adminSendAgainBody,
+        response: { 202: z.object({ outboxId: z.uuid(), resendOf: z.uuid() }) },
+        refusals: [409, 410],
+      },
+      async ({ params, body: { reason } }, { principal, requestId, status, header }) => {
+        const stored = await readStoredEmail(db.pool, outboxIdOr404(params.outboxId))
+        const company = stored && (await findCompany(db.pool, stored.companyId))
+        if (!stored || !company) return notFound()
+        const who = { performedBy: performedBy(principal), by: `administrator ${principal.name}`, requestId, reason }
+        const outcome = await sendAgain(stored, bodyOrProblem(stored), company, who, { db, accept })
+        const { outboxId } = sendAnswer(outcome, { header })
+        status(202)
+        return { outboxId, resendOf: stored.outboxId }
+      },
+    ),
+
     adminCancel: route(
       {
         method: 'POST',
@@ -215,29 +238,6 @@ export function emailRoutes({ db, providers, emailLog, accept }: EmailRouteDeps)
         )
         throwUnlessDone(outcome, status)
         return { outboxId, status: 'PENDING' as const, scheduledAt }
-      },
-    ),
-
-    adminSendAgain: route(
-      {
-        method: 'POST',
-        path: '/admin/emails/:outboxId/resend',
-        access: { admin: 'support' },
-        summary: 'Send an e-mail that has ended once more, as a new e-mail; all checks are made again',
-        params: emailParams,
-        body: adminSendAgainBody,
-        response: { 202: z.object({ outboxId: z.uuid(), resendOf: z.uuid() }) },
-        refusals: [409, 410],
-      },
-      async ({ params, body: { reason } }, { principal, requestId, status, header }) => {
-        const stored = await readStoredEmail(db.pool, outboxIdOr404(params.outboxId))
-        const company = stored && (await findCompany(db.pool, stored.companyId))
-        if (!stored || !company) return notFound()
-        const who = { performedBy: performedBy(principal), by: `administrator ${principal.name}`, requestId, reason }
-        const outcome = await sendAgain(stored, bodyOrProblem(stored), company, who, { db, accept })
-        const { outboxId } = sendAnswer(outcome, { header })
-        status(202)
-        return { outboxId, resendOf: stored.outboxId }
       },
     ),
   }

@@ -11,7 +11,7 @@ import { type Queryable, sql } from '../platform/postgres/query.ts'
 import { formatAddress } from '../platform/text/addresses.ts'
 import { maskSensitive } from '../platform/text/masking.ts'
 
-export type ResendDecision =
+type ResendDecision =
   | { kind: 'resend'; body: SendBody }
   /** It may still be sent or delivered. */
   | { kind: 'not-ended' }

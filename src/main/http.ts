@@ -116,6 +116,11 @@ export function allAdminRoutes(admin: App, appDeps: AdminAppDeps, routes: Route[
   const auth = adminAuth(appDeps.db.pool, appDeps)
   protectAdminScope(admin, auth.authorize)
   const deps = { ...appDeps, auth, onRequest: auth.authorize }
+  register(admin, routes, {
+    kind: 'admin',
+    authorize: auth.authorize,
+    findCompany: companyId => requireKnownCompany(deps.db, companyId),
+  })
   adminSessionRoutes(admin, deps)
   adminSessionListRoutes(admin, deps)
   adminAuditRoutes(admin, deps)
@@ -125,11 +130,6 @@ export function allAdminRoutes(admin: App, appDeps: AdminAppDeps, routes: Route[
   adminProviderRoutes(admin, deps)
   adminPeopleRoutes(admin, deps)
   adminQueueRoutes(admin, deps)
-  register(admin, routes, {
-    kind: 'admin',
-    authorize: auth.authorize,
-    findCompany: companyId => requireKnownCompany(deps.db, companyId),
-  })
 }
 
 export type CompanyAdminDeps = AdminKeyDeps & AdminSqlDeps & AdminTemplateUseDeps & AdminWebhookDeps

@@ -1,5 +1,806 @@
 // Generated from the OpenAPI document: `npm run admin:types`. Do not edit.
 export interface paths {
+  '/admin/emails': {
+    /** E-mails of every company, newest first: look-ups, or filters within a time range */
+    get: {
+      parameters: {
+        query?: {
+          status?: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
+          /** Its id */
+          company?: string
+          tag?: string
+          /** The type of a template */
+          template?: string
+          /** Both when absent */
+          mode?: 'live' | 'test'
+          /** Accepted since; a week before `to` when absent, all for a look-up */
+          from?: string
+          /** Accepted before; now when absent */
+          to?: string
+          /** The cursor `older` of a page */
+          olderThan?: string
+          /** The cursor `newer` of a page */
+          newerThan?: string
+          /** Look-up of one e-mail */
+          id?: string
+          /** Look-up by the hash of an address; POST keeps an address out of URLs */
+          recipient?: string
+          /** Look-up */
+          externalId?: string
+          /** Look-up by the message id of the provider */
+          messageId?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['AdminEmailList'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/search': {
+    /** Look up whatever was given: an id, an address, an external id or a message id */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['SearchEmailsInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['AdminEmailList'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}': {
+    /** One e-mail: what happened, why, its attempts, recipients and webhooks */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['AdminEmail'] }>
+        401: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}/resend': {
+    /** Send an e-mail that has ended once more, as a new e-mail; all checks are made again */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['ResendEmailByAdminInput'] } }
+      responses: {
+        202: Answer<{ 'application/json': {
+          outboxId: string
+          resendOf: string
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        410: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}/cancel': {
+    /** Cancel what has not started, and say why */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['CancelEmailInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': {
+          outboxId: string
+          status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
+          scheduledAt: string | null
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}/reschedule': {
+    /** Move what has not started to another time; a time that has passed means now */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['RescheduleEmailByAdminInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': {
+          outboxId: string
+          status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
+          scheduledAt: string | null
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}/content': {
+    /** HTML, text and headers as they were accepted, and the list of attachments; not for viewers */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['AdminEmailContent'] }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}/preview': {
+    /** The HTML as a page that runs and loads nothing; images of other hosts only when asked for */
+    get: {
+      parameters: {
+        query?: {
+          images?: 'blocked' | 'remote'
+        }
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'text/html': string }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        410: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}/source': {
+    /** The message as MIME, as a provider would get it */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'message/rfc822': string }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        410: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}/attachments/{ordinal}': {
+    /** One attachment, as a download */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+          ordinal: number
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/octet-stream': string }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        410: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/overview': {
+    /** Is it healthy? E-mails over time, what waits, the providers, and what needs attention */
+    get: {
+      parameters: {
+        query?: {
+          range?: '1h' | '24h' | '7d' | '30d'
+          /** Id or name; every company when absent */
+          company?: string
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['Overview'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/live': {
+    /** Counts of the queue and e-mails that have just changed; open pages of the admin UI ask every two seconds */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['LiveFigures'] }>
+        401: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/stats': {
+    /** The KPIs of the e-mails accepted in a range: delivered, how fast, recovered, failed */
+    get: {
+      parameters: {
+        query?: {
+          /** A week ago when absent */
+          since?: string
+          /** Now when absent */
+          until?: string
+          /** Id or name; every company when absent */
+          company?: string
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['Stats'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/inbox': {
+    /** What capture kept, newest first, without the contents */
+    get: {
+      parameters: {
+        query?: {
+          /** Part of the subject or of a recipient; upper and lower case are the same */
+          search?: string
+          /** Has no effect: the list never has the contents */
+          content?: 'false'
+          cursor?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          data: (components['schemas']['CapturedListed'])[]
+          cursor: string | null
+          hasMore: boolean
+        } }>
+        401: Refusal
+        403: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** Delete all captured messages */
+    delete: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          deleted: number
+        } }>
+        401: Refusal
+        403: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/inbox/{messageId}': {
+    /** One captured message, with its links */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          messageId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['CapturedMessage'] }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** Delete one captured message */
+    delete: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          messageId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          deleted: true
+          messageId: string
+        } }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/inbox/{messageId}/source': {
+    /** The message as a mail server would get it */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          messageId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'text/plain': string }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        410: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/inbox/{messageId}/preview': {
+    /** The HTML for a sandboxed frame: it runs nothing, and loads images only when asked to */
+    get: {
+      parameters: {
+        query?: {
+          remote?: 'true' | 'false'
+        }
+        header?: never
+        path: {
+          messageId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'text/html': string }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        410: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/inbox/{messageId}/attachments/{index}': {
+    /** One attachment, as a file */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          messageId: string
+          index: number
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/octet-stream': string }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        410: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/ledger': {
+    /** The ledger: accepted = ended + waiting + unknown, per company and day, and the e-mails in no place */
+    get: {
+      parameters: {
+        query?: {
+          /** The first day (UTC); a week ago when absent */
+          since?: string
+          /** The last day (UTC); today when absent */
+          until?: string
+          /** Id or name; every company when absent */
+          company?: string
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['Ledger'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/ledger/acknowledge': {
+    /** Say why a loss that is known stays: it remains in the list, and is not counted in ledger_imbalance */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['AcknowledgeLedgerInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['LedgerAcknowledged'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/suppression': {
+    /** The suppression list, newest first */
+    get: {
+      parameters: {
+        query?: {
+          reason?: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
+          /** A company, or global */
+          company?: string
+          /** A hash, its first digits (four or more), or an address; POST keeps an address out of URLs */
+          search?: string
+          addedAfter?: string
+          addedBefore?: string
+          /** Includes what never expires */
+          expiresAfter?: string
+          expiresBefore?: string
+          expires?: 'never'
+          sort?: 'addedAt' | 'expiresAt'
+          order?: 'desc' | 'asc'
+          cursor?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['SuppressionPage'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** Put an address on the list by hand */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['AddSuppressionInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': {
+          added: boolean
+          emailHash: string
+          expiresAt: string | null
+        } }>
+        201: Answer<{ 'application/json': {
+          added: boolean
+          emailHash: string
+          expiresAt: string | null
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/suppression/search': {
+    /** The same, with an address that does not end up in a URL */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['SearchSuppressionsInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['SuppressionPage'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/suppression/stats': {
+    /** How many, how often they stop mail, and how they grow */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['SuppressionStats'] }>
+        401: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/suppression/{emailHash}': {
+    /** One entry with its history */
+    get: {
+      parameters: {
+        query?: {
+          /** Needed when several lists have the address */
+          company?: string
+        }
+        header?: never
+        path: {
+          emailHash: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['SuppressionDetails'] }>
+        401: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** Take it off the list, and say why; complaints stay */
+    delete: {
+      parameters: {
+        query?: {
+          /** Needed when several lists have the address */
+          company?: string
+        }
+        header?: never
+        path: {
+          emailHash: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['RemoveSuppressionByAdminInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': {
+          removed: true
+          emailHash: string
+          removedBy: string
+          removedAt: string
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/suppression/ended': {
+    /** Entries that are no longer on the list: removed with which justification, or expired; newest first */
+    get: {
+      parameters: {
+        query?: {
+          ending?: 'REMOVED' | 'EXPIRED'
+          cursor?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['EndedSuppressions'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/suppression/{emailHash}/history': {
+    /** One address on all lists, with every change: also when it is on none any more */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          emailHash: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['SuppressionHistory'] }>
+        401: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/suppression/look-up': {
+    /** The same by an address, which does not end up in a URL; empty lists when it never was suppressed */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['LookUpSuppressionInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['SuppressionHistory'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
   '/admin/session': {
     /** Sign in to the admin UI: the answer sets the cookie of a session */
     post: {
@@ -1500,807 +2301,6 @@ export interface paths {
           processed: number
           outboxIds: (string)[]
         } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/emails': {
-    /** E-mails of every company, newest first: look-ups, or filters within a time range */
-    get: {
-      parameters: {
-        query?: {
-          status?: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
-          /** Its id */
-          company?: string
-          tag?: string
-          /** The type of a template */
-          template?: string
-          /** Both when absent */
-          mode?: 'live' | 'test'
-          /** Accepted since; a week before `to` when absent, all for a look-up */
-          from?: string
-          /** Accepted before; now when absent */
-          to?: string
-          /** The cursor `older` of a page */
-          olderThan?: string
-          /** The cursor `newer` of a page */
-          newerThan?: string
-          /** Look-up of one e-mail */
-          id?: string
-          /** Look-up by the hash of an address; POST keeps an address out of URLs */
-          recipient?: string
-          /** Look-up */
-          externalId?: string
-          /** Look-up by the message id of the provider */
-          messageId?: string
-          limit?: number
-        }
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['AdminEmailList'] }>
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/emails/search': {
-    /** Look up whatever was given: an id, an address, an external id or a message id */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['SearchEmailsInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['AdminEmailList'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/emails/{outboxId}': {
-    /** One e-mail: what happened, why, its attempts, recipients and webhooks */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          outboxId: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['AdminEmail'] }>
-        401: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/emails/{outboxId}/cancel': {
-    /** Cancel what has not started, and say why */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          outboxId: string
-        }
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['CancelEmailInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': {
-          outboxId: string
-          status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
-          scheduledAt: string | null
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/emails/{outboxId}/reschedule': {
-    /** Move what has not started to another time; a time that has passed means now */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          outboxId: string
-        }
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['RescheduleEmailByAdminInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': {
-          outboxId: string
-          status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
-          scheduledAt: string | null
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/emails/{outboxId}/resend': {
-    /** Send an e-mail that has ended once more, as a new e-mail; all checks are made again */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          outboxId: string
-        }
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['ResendEmailByAdminInput'] } }
-      responses: {
-        202: Answer<{ 'application/json': {
-          outboxId: string
-          resendOf: string
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        410: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/emails/{outboxId}/content': {
-    /** HTML, text and headers as they were accepted, and the list of attachments; not for viewers */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          outboxId: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['AdminEmailContent'] }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/emails/{outboxId}/preview': {
-    /** The HTML as a page that runs and loads nothing; images of other hosts only when asked for */
-    get: {
-      parameters: {
-        query?: {
-          images?: 'blocked' | 'remote'
-        }
-        header?: never
-        path: {
-          outboxId: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'text/html': string }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        410: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/emails/{outboxId}/source': {
-    /** The message as MIME, as a provider would get it */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          outboxId: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'message/rfc822': string }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        410: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/emails/{outboxId}/attachments/{ordinal}': {
-    /** One attachment, as a download */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          outboxId: string
-          ordinal: number
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/octet-stream': string }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        410: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/overview': {
-    /** Is it healthy? E-mails over time, what waits, the providers, and what needs attention */
-    get: {
-      parameters: {
-        query?: {
-          range?: '1h' | '24h' | '7d' | '30d'
-          /** Id or name; every company when absent */
-          company?: string
-        }
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['Overview'] }>
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/live': {
-    /** Counts of the queue and e-mails that have just changed; open pages of the admin UI ask every two seconds */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['LiveFigures'] }>
-        401: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/stats': {
-    /** The KPIs of the e-mails accepted in a range: delivered, how fast, recovered, failed */
-    get: {
-      parameters: {
-        query?: {
-          /** A week ago when absent */
-          since?: string
-          /** Now when absent */
-          until?: string
-          /** Id or name; every company when absent */
-          company?: string
-        }
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['Stats'] }>
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/inbox': {
-    /** What capture kept, newest first, without the contents */
-    get: {
-      parameters: {
-        query?: {
-          /** Part of the subject or of a recipient; upper and lower case are the same */
-          search?: string
-          /** Has no effect: the list never has the contents */
-          content?: 'false'
-          cursor?: string
-          limit?: number
-        }
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': {
-          data: (components['schemas']['CapturedListed'])[]
-          cursor: string | null
-          hasMore: boolean
-        } }>
-        401: Refusal
-        403: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-    /** Delete all captured messages */
-    delete: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': {
-          deleted: number
-        } }>
-        401: Refusal
-        403: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/inbox/{messageId}': {
-    /** One captured message, with its links */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          messageId: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['CapturedMessage'] }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-    /** Delete one captured message */
-    delete: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          messageId: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': {
-          deleted: true
-          messageId: string
-        } }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/inbox/{messageId}/source': {
-    /** The message as a mail server would get it */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          messageId: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'text/plain': string }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        410: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/inbox/{messageId}/preview': {
-    /** The HTML for a sandboxed frame: it runs nothing, and loads images only when asked to */
-    get: {
-      parameters: {
-        query?: {
-          remote?: 'true' | 'false'
-        }
-        header?: never
-        path: {
-          messageId: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'text/html': string }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        410: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/inbox/{messageId}/attachments/{index}': {
-    /** One attachment, as a file */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          messageId: string
-          index: number
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/octet-stream': string }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        410: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/ledger': {
-    /** The ledger: accepted = ended + waiting + unknown, per company and day, and the e-mails in no place */
-    get: {
-      parameters: {
-        query?: {
-          /** The first day (UTC); a week ago when absent */
-          since?: string
-          /** The last day (UTC); today when absent */
-          until?: string
-          /** Id or name; every company when absent */
-          company?: string
-        }
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['Ledger'] }>
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/ledger/acknowledge': {
-    /** Say why a loss that is known stays: it remains in the list, and is not counted in ledger_imbalance */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['AcknowledgeLedgerInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['LedgerAcknowledged'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/suppression': {
-    /** The suppression list, newest first */
-    get: {
-      parameters: {
-        query?: {
-          reason?: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
-          /** A company, or global */
-          company?: string
-          /** A hash, its first digits (four or more), or an address; POST keeps an address out of URLs */
-          search?: string
-          addedAfter?: string
-          addedBefore?: string
-          /** Includes what never expires */
-          expiresAfter?: string
-          expiresBefore?: string
-          expires?: 'never'
-          sort?: 'addedAt' | 'expiresAt'
-          order?: 'desc' | 'asc'
-          cursor?: string
-          limit?: number
-        }
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['SuppressionPage'] }>
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-    /** Put an address on the list by hand */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['AddSuppressionInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': {
-          added: boolean
-          emailHash: string
-          expiresAt: string | null
-        } }>
-        201: Answer<{ 'application/json': {
-          added: boolean
-          emailHash: string
-          expiresAt: string | null
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/suppression/search': {
-    /** The same, with an address that does not end up in a URL */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['SearchSuppressionsInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['SuppressionPage'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/suppression/stats': {
-    /** How many, how often they stop mail, and how they grow */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['SuppressionStats'] }>
-        401: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/suppression/{emailHash}': {
-    /** One entry with its history */
-    get: {
-      parameters: {
-        query?: {
-          /** Needed when several lists have the address */
-          company?: string
-        }
-        header?: never
-        path: {
-          emailHash: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['SuppressionDetails'] }>
-        401: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-    /** Take it off the list, and say why; complaints stay */
-    delete: {
-      parameters: {
-        query?: {
-          /** Needed when several lists have the address */
-          company?: string
-        }
-        header?: never
-        path: {
-          emailHash: string
-        }
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['RemoveSuppressionByAdminInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': {
-          removed: true
-          emailHash: string
-          removedBy: string
-          removedAt: string
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/suppression/ended': {
-    /** Entries that are no longer on the list: removed with which justification, or expired; newest first */
-    get: {
-      parameters: {
-        query?: {
-          ending?: 'REMOVED' | 'EXPIRED'
-          cursor?: string
-          limit?: number
-        }
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['EndedSuppressions'] }>
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/suppression/{emailHash}/history': {
-    /** One address on all lists, with every change: also when it is on none any more */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          emailHash: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['SuppressionHistory'] }>
-        401: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/suppression/look-up': {
-    /** The same by an address, which does not end up in a URL; empty lists when it never was suppressed */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['LookUpSuppressionInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['SuppressionHistory'] }>
         400: Refusal
         401: Refusal
         403: Refusal
