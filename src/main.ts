@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { Storage } from './console/storage.ts'
-import { composeMetrics } from './figures/compose.ts'
+import { composeMetrics } from './figures/metrics.ts'
 import type { Api, ApiParts } from './main/api.ts'
 import type { MetricsServer, startMetricsServer } from './main/metrics-server.ts'
 import { makeSignals, notifier } from './main/signals.ts'

@@ -1,9 +1,70 @@
 import { HAS_PAYLOAD, MAY_BE_REPLAYED } from '../outbox/dead-letters.ts'
+import type { EmailEventView } from '../outbox/email-view.ts'
+import { isFinal } from '../outbox/states.ts'
+import type { Database } from '../platform/postgres/pool.ts'
 import { iso, literal, type Queryable, sql } from '../platform/postgres/query.ts'
-import { BOUNCED_COUNT, SUMMARY } from './emails.ts'
-import type { AdminEmail, AdminEmailSummary } from './view.ts'
+import { hashEmail } from '../platform/text/hashing.ts'
+import { findBlocking } from '../suppression/reads.ts'
+import { BOUNCED_COUNT, findLocation, listEvents, listResends, SUMMARY } from './emails.ts'
+import { explainInCodes } from './explain.ts'
+import { explainEmail } from './explain-english.ts'
+import { namedEntries } from './list.ts'
+import { type AdminEmail, type AdminEmailSummary, attemptsOf, type SuppressionOfEmail } from './view.ts'
 
-export type EmailDetails = AdminEmailSummary &
+/** null: there is no such e-mail. */
+export async function readDetails(db: Database, outboxId: string, providers: string[]): Promise<AdminEmail | null> {
+  const email = await findEmailDetails(db.pool, outboxId)
+  if (!email) return null
+  const [events, location, recipients, webhooks, resentAs] = await Promise.all([
+    listEvents(db.pool, outboxId),
+    findLocation(db.pool, outboxId, providers),
+    listEmailRecipients(db.pool, outboxId),
+    listEmailDeliveries(db.pool, outboxId),
+    listResends(db.pool, outboxId),
+  ])
+  const hashes = recipients.map(({ address }) => address && hashEmail(address))
+  const { mayHaveLeft, replayable, ...shown } = email
+  return {
+    ...shown,
+    explanation: { ...explainEmail(email, location), ...explainInCodes(email, location) },
+    events: events.map(event => ({ ...event, recipient: recipientOf(event, hashes) })),
+    attemptList: attemptsOf(events),
+    recipients: await Promise.all(
+      recipients.map(async one => ({ ...one, suppression: await blockingEntry(db, one, email) })),
+    ),
+    webhooks,
+    contentGone: location.contentGone,
+    resentAs,
+    may: { ...mayOf(email, location.contentGone, mayHaveLeft), replay: replayable },
+  }
+}
+
+const REPORTED: EmailEventView['type'][] = ['DELIVERED', 'BOUNCE', 'COMPLAINT', 'REJECTED']
+
+function recipientOf({ type, metadata }: EmailEventView, hashes: (string | null)[]): number | null {
+  const place = REPORTED.includes(type) ? hashes.indexOf(String(metadata.recipientHash)) : -1
+  return place < 0 ? null : place
+}
+
+function mayOf({ status, attempts }: EmailDetails, contentGone: boolean, mayHaveLeft: boolean) {
+  return {
+    resend: isFinal(status) && !contentGone,
+    cancel: (status === 'PENDING' || status === 'RETRY_SCHEDULED') && !mayHaveLeft,
+    reschedule: status === 'PENDING' && attempts === 0,
+  }
+}
+
+/** Test e-mails ignore the suppression list. */
+async function blockingEntry(
+  db: Database,
+  { address }: EmailRecipient,
+  { companyId, test }: EmailDetails,
+): Promise<SuppressionOfEmail | null> {
+  const entry = address === null || test ? null : await findBlocking(db.pool, hashEmail(address), companyId)
+  return entry && (await namedEntries(db, [entry]))[0]!
+}
+
+type EmailDetails = AdminEmailSummary &
   Pick<AdminEmail, 'priority' | 'retryPolicy' | 'onUnknown' | 'attachments'> & {
     /** The message may have left with its last attempt. */
     mayHaveLeft: boolean
@@ -11,7 +72,7 @@ export type EmailDetails = AdminEmailSummary &
     replayable: boolean
   }
 
-export async function findEmailDetails(db: Queryable, outboxId: string): Promise<EmailDetails | null> {
+async function findEmailDetails(db: Queryable, outboxId: string): Promise<EmailDetails | null> {
   const [row] = await sql<EmailDetails>(db, 'find-email-details')`
     select ${SUMMARY}, o.test, coalesce(c.name, o.company_id::text) as "companyName", ${BOUNCED_COUNT} as bounced, o.priority, o.retry_policy,
        o.on_unknown, o.started_at is not null as "mayHaveLeft",
@@ -22,9 +83,9 @@ export async function findEmailDetails(db: Queryable, outboxId: string): Promise
   return row ?? null
 }
 
-export type EmailRecipient = Omit<AdminEmail['recipients'][number], 'suppression'>
+type EmailRecipient = Omit<AdminEmail['recipients'][number], 'suppression'>
 
-export async function listEmailRecipients(db: Queryable, outboxId: string): Promise<EmailRecipient[]> {
+async function listEmailRecipients(db: Queryable, outboxId: string): Promise<EmailRecipient[]> {
   return sql<EmailRecipient>(db, 'list-email-recipients')`
     select kind, address, display_name as name, status, suppressed from email_recipients where outbox_id = ${outboxId} order by ordinal`
 }
@@ -32,7 +93,7 @@ export async function listEmailRecipients(db: Queryable, outboxId: string): Prom
 /** Far more than an e-mail has events and its company endpoints. */
 const MAX_DELIVERIES = 200
 
-export async function listEmailDeliveries(db: Queryable, outboxId: string): Promise<AdminEmail['webhooks']> {
+async function listEmailDeliveries(db: Queryable, outboxId: string): Promise<AdminEmail['webhooks']> {
   return sql<AdminEmail['webhooks'][number]>(db, 'list-email-deliveries')`
     select d.endpoint_id as "webhookId", d.delivery_id, w.url, d.type, d.status, d.attempts,
        ${iso('d.created_at')} as "createdAt", ${iso('d.last_attempt_at')} as "lastAttemptAt", ${iso('d.due_at')} as "nextAttemptAt",

@@ -1,7 +1,7 @@
 import type { Owner } from '../companies/keys.ts'
 import { HAS_CONTENT } from '../outbox/dead-letters.ts'
 import type { EmailEventView, EmailSummary } from '../outbox/email-view.ts'
-import { fragment, iso, type Queryable, run, runUnprepared, sql } from '../platform/postgres/query.ts'
+import { fragment, iso, type Queryable, runUnprepared, sql } from '../platform/postgres/query.ts'
 import { HEARTBEAT_TIMEOUT } from '../settings/workers.ts'
 import type { EmailLocation } from './explain.ts'
 
@@ -25,12 +25,10 @@ export const BOUNCED_COUNT = fragment`(select count(*)::int from email_recipient
 
 /** owner null: any (the command line). */
 export async function findEmail(db: Queryable, outboxId: string, owner: Owner | null): Promise<EmailSummary | null> {
-  const [row] = await run<EmailSummary>(
-    db,
-    'find-email',
-    `select ${SUMMARY} from email_outbox o where o.outbox_id = $1 and ($2::uuid is null or (o.company_id = $2 and o.test = $3))`,
-    [outboxId, owner?.companyId ?? null, owner?.test ?? null],
-  )
+  const { companyId = null, test = null } = owner ?? {}
+  const [row] = await sql<EmailSummary>(db, 'find-email')`
+    select ${SUMMARY} from email_outbox o where o.outbox_id = ${outboxId}
+     and (${companyId}::uuid is null or (o.company_id = ${companyId} and o.test = ${test}))`
   return row ?? null
 }
 
@@ -39,18 +37,25 @@ export async function listEvents(db: Queryable, outboxId: string): Promise<Email
     select type, ${iso('created_at')} as "createdAt", metadata from email_events where outbox_id = ${outboxId} order by email_events.created_at, event_id`
 }
 
-export type EmailFilter = {
+/** The e-mails that sent this one again, oldest first. */
+export async function listResends(db: Queryable, outboxId: string): Promise<string[]> {
+  const rows = await sql<{ outboxId: string }>(db, 'list-resends')`
+    select outbox_id from email_outbox where resend_of = ${outboxId} order by outbox_id limit 100`
+  return rows.map(row => row.outboxId)
+}
+
+type EmailFilter = {
   /** companyId null: any company (the command line). */
   owner: { companyId: string | null; test: boolean }
-  status: string | null
-  recipient: { key: string; address: string } | null
-  tag: string | null
-  externalId: string | null
-  template: string | null
-  createdAfter: string | null
-  createdBefore: string | null
+  recipient?: { key: string; address: string } | null
+  status?: string | null | undefined
+  tag?: string | null | undefined
+  externalId?: string | null | undefined
+  template?: string | null | undefined
+  createdAfter?: string | null | undefined
+  createdBefore?: string | null | undefined
   /** Only older than this id. */
-  before: string | null
+  before?: string | null
   /** Those next to this id, of the newer ones. */
   newerThan?: string | null
   limit: number

@@ -1,27 +1,147 @@
-import type { EmailStatus } from '../outbox/states.ts'
+import { z } from 'zod'
+import { companyNames } from '../companies/companies.ts'
+import { EMAIL_STATUSES, type EmailStatus } from '../outbox/states.ts'
+import type { Database } from '../platform/postgres/pool.ts'
 import { type Queryable, runUnprepared, sql } from '../platform/postgres/query.ts'
 import { addressKey } from '../platform/text/addresses.ts'
-import type { EmailLookup } from '../web/email-search.ts'
+import { readEmailHash } from '../platform/text/hashing.ts'
+import { rangeEndSchema } from '../platform/text/instant.ts'
+import { uuidv7Time } from '../platform/text/uuid.ts'
+import { findEntries } from '../suppression/reads.ts'
+import { templateTypeSchema } from '../templates/limits.ts'
+import { type EmailLookup, recogniseSearch } from '../web/email-search.ts'
+import { invalidField } from '../web/problem.ts'
 import { BOUNCED_COUNT, SUMMARY } from './emails.ts'
-import type { AdminEmailSummary } from './view.ts'
+import type { AdminEmailList, AdminEmailSummary, SuppressionOfEmail } from './view.ts'
 
-export type AdminEmailFilter = {
-  lookup: EmailLookup | null
-  /** By the time of the id. to null: the newest as well, whose ids may be a moment ahead of the database's clock. */
-  range: { from: string; to: string | null } | null
-  status: EmailStatus | null
-  companyId: string | null
-  tag: string | null
-  template: string | null
-  mode: 'live' | 'test' | null
-  olderThan: string | null
-  /** Those next to this id, of the newer ones. */
-  newerThan: string | null
-  limit: number
+const RANGE_DAYS = 7
+const DAY_MS = 86_400_000
+
+const plain = (max: number) =>
+  z
+    .string()
+    .min(1)
+    .max(max)
+    .refine(text => !text.includes('\0'), 'must not contain NUL')
+
+const filters = {
+  status: z.enum(EMAIL_STATUSES).optional(),
+  company: z.uuid().optional().describe('Its id'),
+  tag: plain(64).optional(),
+  template: templateTypeSchema.optional().describe('The type of a template'),
+  mode: z.enum(['live', 'test']).optional().describe('Both when absent'),
+  from: rangeEndSchema.optional().describe('Accepted since; a week before `to` when absent, all for a look-up'),
+  to: rangeEndSchema.optional().describe('Accepted before; now when absent'),
+  olderThan: z.uuid().optional().describe('The cursor `older` of a page'),
+  newerThan: z.uuid().optional().describe('The cursor `newer` of a page'),
+}
+
+export const adminListQuery = z.object({
+  ...filters,
+  id: z.uuid().optional().describe('Look-up of one e-mail'),
+  recipient: plain(320).optional().describe('Look-up by the hash of an address; POST keeps an address out of URLs'),
+  externalId: plain(256).optional().describe('Look-up'),
+  messageId: plain(998).optional().describe('Look-up by the message id of the provider'),
+  limit: z.coerce.number().int().min(1).max(100).default(50),
+})
+export const searchBody = z
+  .strictObject({
+    ...filters,
+    search: plain(998).describe('An id, an address or its hash, an external id or a message id'),
+    limit: z.int().min(1).max(100).default(50),
+  })
+  .meta({ id: 'SearchEmails', example: { search: 'maria@example.com' } })
+
+type AdminListQuery = z.output<typeof adminListQuery>
+type Filters = Omit<z.output<typeof searchBody>, 'search'>
+
+export function readAdminList(db: Database, query: AdminListQuery): Promise<AdminEmailList> {
+  return readList(db, toFilter(query, lookupOf(query), db.clock.now()))
+}
+
+/** null: a list, and no look-up. */
+function lookupOf({ id, recipient, externalId, messageId }: AdminListQuery): EmailLookup | null {
+  const given: EmailLookup[] = []
+  if (id !== undefined) given.push({ by: 'id', value: id.toLowerCase() })
+  if (recipient !== undefined) given.push({ by: 'recipient', value: recipientHash(recipient) })
+  if (externalId !== undefined) given.push({ by: 'externalId', value: externalId })
+  if (messageId !== undefined) given.push({ by: 'messageId', value: messageId })
+  if (given.length > 1) throw invalidField(given[1]!.by, `cannot be used together with ${given[0]!.by}`, 'NOT_TOGETHER')
+  return given[0] ?? null
+}
+
+function recipientHash(text: string): string {
+  const hash = readEmailHash(text)
+  if (hash) return hash
+  const [lookup] = recogniseSearch(text)
+  if (lookup?.by !== 'recipient')
+    throw invalidField('recipient', 'must be an address, or sha256: and its hash', 'INVALID_FORMAT')
+  return lookup.value
+}
+
+/** `range` null: whatever the time. `to` null: the newest as well, whose ids may be a moment ahead of the database's clock. */
+type AdminEmailFilter = Filters & { lookup: EmailLookup | null; range: { from: string; to: string | null } | null }
+
+function toFilter(query: Filters, lookup: EmailLookup | null, now: Date): AdminEmailFilter {
+  const { from, to } = query
+  const isRanged = lookup === null || from !== undefined || to !== undefined
+  const begin = from ?? new Date(Date.parse(to ?? now.toISOString()) - RANGE_DAYS * DAY_MS).toISOString()
+  if (to !== undefined && begin >= to) throw invalidField('from', 'must be before to', 'RANGE_REVERSED')
+  if (query.olderThan && query.newerThan)
+    throw invalidField('newerThan', 'cannot be used together with olderThan', 'NOT_TOGETHER')
+  return { ...query, lookup, range: isRanged ? { from: begin, to: to ?? null } : null }
+}
+
+/** The first look-up that finds something; without any, the likeliest, which says that there is nothing. */
+export async function searchEmails(db: Database, body: z.output<typeof searchBody>): Promise<AdminEmailList> {
+  const lookups = recogniseSearch(body.search)
+  const listOf = (lookup: EmailLookup) => readList(db, toFilter(body, lookup, db.clock.now()))
+  for (const lookup of lookups) {
+    const found = await listOf(lookup)
+    if (found.data.length > 0 || (found.suppression?.length ?? 0) > 0) return found
+  }
+  return listOf(lookups[0]!)
+}
+
+async function readList(db: Database, filter: AdminEmailFilter): Promise<AdminEmailList> {
+  const { lookup, range } = filter
+  const [page, suppression] = await Promise.all([
+    listAdminEmails(db.pool, filter),
+    lookup?.by === 'recipient' ? findEntries(db.pool, lookup.value).then(entries => namedEntries(db, entries)) : null,
+  ])
+  return {
+    data: page.emails,
+    lookup,
+    range: range && { from: range.from, to: range.to ?? db.clock.now().toISOString() },
+    searchedTo: page.stoppedAt && uuidv7Time(page.stoppedAt).toISOString(),
+    ...cursorsOf(filter, page),
+    suppression,
+  }
+}
+
+/** Both ways: a page that was reached from one side has a page on that side. */
+function cursorsOf(filter: AdminEmailFilter, { emails, hasMore, stoppedAt }: AdminEmailPage) {
+  const further = stoppedAt ?? (hasMore ? true : null)
+  const first = emails[0]?.outboxId ?? null
+  const last = emails.at(-1)?.outboxId ?? null
+  if (filter.newerThan) return { newer: further === true ? first : stoppedAt, older: last ?? filter.newerThan }
+  return { older: further === true ? last : stoppedAt, newer: filter.olderThan ? (first ?? filter.olderThan) : null }
+}
+
+/** With the names of the companies whose lists they are on. */
+export async function namedEntries(db: Database, entries: Omit<SuppressionOfEmail, 'companyName'>[]) {
+  const names = await companyNames(
+    db.pool,
+    entries.flatMap(entry => entry.companyId ?? []),
+  )
+  return entries.map(({ emailHash, reason, companyId, addedAt, expiresAt }) => {
+    const companyName = companyId && (names.get(companyId) ?? null)
+    return { emailHash, reason, companyId, companyName, addedAt, expiresAt }
+  })
 }
 
 /** `stoppedAt`: the last e-mail that was looked at, when the search stopped before the end. */
-export type AdminEmailPage = { emails: AdminEmailSummary[]; hasMore: boolean; stoppedAt: string | null }
+type AdminEmailPage = { emails: AdminEmailSummary[]; hasMore: boolean; stoppedAt: string | null }
 
 /**
  * No index serves a status, a tag or a template: so many e-mails are looked at in one request, and the next request goes on from there.
@@ -46,7 +166,7 @@ const EVENT_OF_STATUS: Partial<Record<EmailStatus, string>> = {
 const WAITING_STATUSES: EmailStatus[] = ['PENDING', 'PROCESSING', 'RETRY_SCHEDULED']
 
 /** Newest first. */
-export async function listAdminEmails(db: Queryable, filter: AdminEmailFilter): Promise<AdminEmailPage> {
+async function listAdminEmails(db: Queryable, filter: AdminEmailFilter): Promise<AdminEmailPage> {
   const waiting =
     filter.lookup === null && filter.status && WAITING_STATUSES.includes(filter.status) ? await readWaiting(db) : null
   const { text, values, scan } = idsQuery(filter, waiting)
@@ -104,10 +224,10 @@ function idsQuery(filter: AdminEmailFilter, waiting: string[] | null): IdsQuery 
   }
   if (filter.olderThan) conditions.add(p => `x.outbox_id < ${p}::uuid`, filter.olderThan)
   if (filter.newerThan) conditions.add(p => `x.outbox_id > ${p}::uuid`, filter.newerThan)
-  if (filter.companyId && source.hasCompany) conditions.add(p => `x.company_id = ${p}`, filter.companyId)
+  if (filter.company && source.hasCompany) conditions.add(p => `x.company_id = ${p}`, filter.company)
   const candidates = conditions.take()
 
-  if (filter.companyId && !source.hasCompany) conditions.add(p => `o.company_id = ${p}`, filter.companyId)
+  if (filter.company && !source.hasCompany) conditions.add(p => `o.company_id = ${p}`, filter.company)
   if (filter.status) conditions.add(p => `o.status = ${p}`, filter.status)
   if (filter.tag) conditions.add(p => `o.tags @> array[${p}::text]`, filter.tag)
   if (filter.template) conditions.add(p => `o.template_type = ${p}`, filter.template)

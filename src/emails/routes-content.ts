@@ -1,93 +1,109 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { listFiles, readFileContent } from '../outbox/content.ts'
 import { textFromHtml } from '../platform/html/to-text.ts'
+import type { Database } from '../platform/postgres/pool.ts'
 import { formatAddress } from '../platform/text/addresses.ts'
 import { composeMime } from '../providers/mime.ts'
-import type { AdminRouteDeps } from '../web/access.ts'
-import { hasRemoteContent, type InlineFile, sendDownload, sendHtmlPreview } from '../web/download.ts'
-import { problemAnswers } from '../web/openapi.ts'
+import { asDownload, fileSchema, hasRemoteContent, htmlPreview, type InlineFile } from '../web/download.ts'
 import { Problem } from '../web/problem.ts'
-import type { App } from '../web/server.ts'
-import { uuidParam } from '../web/validation.ts'
-import { adminEmailParams } from './routes-admin.ts'
+import { route } from '../web/route.ts'
+import { emailParams, notFound, outboxIdOr404 } from './routes.ts'
 import { readStoredEmail, type StoredEmail } from './send-again.ts'
 import { adminEmailContentSchema } from './view.ts'
 
+/** What the e-mail says. Its words cannot be masked, so viewers get none of it. */
+export function emailContentRoutes({ db }: { db: Database }) {
+  const findStored = async (outboxId: string) => (await readStoredEmail(db.pool, outboxIdOr404(outboxId))) ?? notFound()
+
+  return {
+    content: route(
+      {
+        method: 'GET',
+        path: '/admin/emails/:outboxId/content',
+        access: { admin: 'viewer' },
+        clear: true,
+        summary: 'HTML, text and headers as they were accepted, and the list of attachments; not for viewers',
+        params: emailParams,
+        response: adminEmailContentSchema,
+      },
+      async ({ params }) => {
+        const email = await findStored(params.outboxId)
+        return {
+          html: email.html,
+          text: email.text,
+          headers: email.headers ?? {},
+          replyTo: email.replyTo ?? [],
+          variables: email.html === null && email.text === null ? email.variables : null,
+          hasRemoteContent: email.html !== null && hasRemoteContent(email.html),
+          attachments: await listFiles(db.pool, email.outboxId),
+        }
+      },
+    ),
+
+    preview: route(
+      {
+        method: 'GET',
+        path: '/admin/emails/:outboxId/preview',
+        access: { admin: 'viewer' },
+        clear: true,
+        summary: 'The HTML as a page that runs and loads nothing; images of other hosts only when asked for',
+        params: emailParams,
+        query: z.object({ images: z.enum(['blocked', 'remote']).default('blocked') }),
+        produces: 'text/html',
+        response: fileSchema,
+        refusals: [410],
+      },
+      async ({ params, query }, { header }) => {
+        const email = await findStored(params.outboxId)
+        if (email.html === null) throw new Problem('CONTENT_GONE')
+        return htmlPreview(header, email.html, inlineFiles(email), query.images === 'remote')
+      },
+    ),
+
+    source: route(
+      {
+        method: 'GET',
+        path: '/admin/emails/:outboxId/source',
+        access: { admin: 'viewer' },
+        clear: true,
+        summary: 'The message as MIME, as a provider would get it',
+        params: emailParams,
+        produces: 'message/rfc822',
+        response: fileSchema,
+        refusals: [410],
+      },
+      async ({ params }, { header }) => {
+        const email = await findStored(params.outboxId)
+        const source = await sourceOf(email)
+        asDownload(header, `${email.outboxId}.eml`, 'message/rfc822')
+        return source
+      },
+    ),
+
+    attachment: route(
+      {
+        method: 'GET',
+        path: '/admin/emails/:outboxId/attachments/:ordinal',
+        access: { admin: 'viewer' },
+        clear: true,
+        summary: 'One attachment, as a download',
+        params: z.object({ outboxId: z.string(), ordinal: z.coerce.number().int().min(0).max(1_000) }),
+        produces: 'application/octet-stream',
+        response: fileSchema,
+        refusals: [410],
+      },
+      async ({ params }, { header }) => {
+        const file = await readFileContent(db.pool, outboxIdOr404(params.outboxId), params.ordinal)
+        if (!file) return notFound()
+        asDownload(header, file.filename)
+        return file.content
+      },
+    ),
+  }
+}
+
 /** Inline images of a preview, together. */
 const MAX_INLINE_BYTES = 5 * 1024 * 1024
-
-const common = { tags: ['Admin'], security: [{ administrator: [] }] }
-const refusals = problemAnswers(401, 403, 404, 410, 422, 429, 503)
-const fileParams = z.object({ outboxId: z.string(), ordinal: z.coerce.number().int().min(0).max(1_000) })
-const previewQuery = z.object({ images: z.enum(['blocked', 'remote']).default('blocked') })
-
-const contentSchema = {
-  summary: 'HTML, text and headers as they were accepted, and the list of attachments; not for viewers',
-  ...common,
-  params: adminEmailParams,
-  response: { 200: adminEmailContentSchema, ...refusals },
-}
-const previewSchema = {
-  summary: 'The HTML as a page that runs and loads nothing; images of other hosts only when asked for',
-  ...common,
-  params: adminEmailParams,
-  querystring: previewQuery,
-  produces: ['text/html'],
-  response: { 200: z.string(), ...refusals },
-}
-const sourceSchema = {
-  summary: 'The message as MIME, as a provider would get it',
-  ...common,
-  params: adminEmailParams,
-  produces: ['message/rfc822'],
-  response: { 200: z.string(), ...refusals },
-}
-const fileSchema = {
-  summary: 'One attachment, as a download',
-  ...common,
-  params: fileParams,
-  produces: ['application/octet-stream'],
-  response: { 200: z.string(), ...refusals },
-}
-
-/** What the e-mail says. Its words cannot be masked, so viewers get none of it. */
-export function adminEmailContentRoutes(app: App, deps: AdminRouteDeps): void {
-  const { db, onRequest } = deps
-  const config = { clear: true }
-
-  app.get('/admin/emails/:outboxId/content', { onRequest, config, schema: contentSchema }, async request => {
-    const email = await storedEmail(request, deps)
-    return {
-      html: email.html,
-      text: email.text,
-      headers: email.headers ?? {},
-      replyTo: email.replyTo ?? [],
-      variables: email.html === null && email.text === null ? email.variables : null,
-      hasRemoteContent: email.html !== null && hasRemoteContent(email.html),
-      attachments: await listFiles(db.pool, email.outboxId),
-    }
-  })
-  app.get('/admin/emails/:outboxId/preview', { onRequest, config, schema: previewSchema }, async (request, reply) => {
-    const email = await storedEmail(request, deps)
-    if (email.html === null) throw new Problem('CONTENT_GONE')
-    const { images } = request.query as z.output<typeof previewQuery>
-    return sendHtmlPreview(reply, email.html, inlineFiles(email), images === 'remote')
-  })
-  app.get('/admin/emails/:outboxId/source', { onRequest, config, schema: sourceSchema }, async (request, reply) => {
-    const email = await storedEmail(request, deps)
-    return sendDownload(reply, `${email.outboxId}.eml`, await sourceOf(email), 'message/rfc822')
-  })
-  app.get('/admin/emails/:outboxId/attachments/:ordinal', { onRequest, config, schema: fileSchema }, (request, reply) =>
-    download(request, reply, deps),
-  )
-}
-
-async function storedEmail(request: FastifyRequest, { db }: AdminRouteDeps): Promise<StoredEmail> {
-  const email = await readStoredEmail(db.pool, uuidParam(request, 'outboxId'))
-  if (!email) throw new Problem('NOT_FOUND')
-  return email
-}
 
 function inlineFiles({ attachments }: StoredEmail): InlineFile[] {
   let bytes = 0
@@ -121,11 +137,4 @@ async function sourceOf(email: StoredEmail): Promise<Buffer> {
     tags: email.tags,
     attachments: email.attachments,
   })
-}
-
-async function download(request: FastifyRequest, reply: FastifyReply, { db }: AdminRouteDeps) {
-  const { ordinal } = request.params as z.output<typeof fileParams>
-  const file = await readFileContent(db.pool, uuidParam(request, 'outboxId'), ordinal)
-  if (!file) throw new Problem('NOT_FOUND')
-  return sendDownload(reply, file.filename, file.content)
 }

@@ -1,11 +1,17 @@
 import { z } from 'zod'
+import type { Company } from '../companies/companies.ts'
 import { type Attachment, loadAttachments } from '../outbox/load.ts'
 import { addressSchema, type SendBody, sendBodySchema } from '../outbox/send-body.ts'
 import { type EmailStatus, isFinal } from '../outbox/states.ts'
+import { type AcceptDeps, type AcceptResult, acceptEmails } from '../pipeline/accept/accept.ts'
+import { acceptAudited } from '../pipeline/accept/audited.ts'
+import { callerOfCompany } from '../pipeline/accept/caller.ts'
+import type { Database } from '../platform/postgres/pool.ts'
 import { type Queryable, sql } from '../platform/postgres/query.ts'
 import { formatAddress } from '../platform/text/addresses.ts'
+import { maskSensitive } from '../platform/text/masking.ts'
 
-export type ResendDecision =
+type ResendDecision =
   | { kind: 'resend'; body: SendBody }
   /** It may still be sent or delivered. */
   | { kind: 'not-ended' }
@@ -92,21 +98,45 @@ export type StoredEmail = {
 
 export async function readStoredEmail(db: Queryable, outboxId: string): Promise<StoredEmail | null> {
   const [row] = await sql<Omit<StoredEmail, 'attachments'>>(db, 'read-stored-email')`
-    select o.outbox_id as "outboxId", o.company_id as "companyId", o.test, o.status, o.from_address as "from", o.subject,
-       o.template_type as template, o.tags, o.priority, o.retry_policy as "retryPolicy", o.on_unknown as "onUnknown",
-       o.external_id as "externalId", (select p.recipient_id from recipients p where p.recipient_id = o.recipient_id
+    select o.outbox_id, o.company_id, o.test, o.status, o.from_address as "from", o.subject,
+       o.template_type as template, o.tags, o.priority, o.retry_policy, o.on_unknown, o.external_id,
+       (select p.recipient_id from recipients p where p.recipient_id = o.recipient_id
          and p.company_id = o.company_id and p.deleted_at is null and p.email = (
            select lower(r.address) from email_recipients r where r.outbox_id = o.outbox_id and r.ordinal = 0)) as "recipientId",
-       c.html, c.text, c.variables, c.reply_to as "replyTo", c.headers,
+       c.html, c.text, c.variables, c.reply_to, c.headers,
        (select coalesce(json_agg(json_build_object('kind', r.kind, 'address', r.address, 'name', r.display_name) order by r.ordinal), '[]')
          from email_recipients r where r.outbox_id = o.outbox_id and r.address is not null) as recipients
      from email_outbox o left join email_content c on c.outbox_id = o.outbox_id where o.outbox_id = ${outboxId}`
   return row ? { ...row, attachments: await loadAttachments(db, outboxId) } : null
 }
 
-/** The e-mails that sent this one again, oldest first. */
-export async function listResends(db: Queryable, outboxId: string): Promise<string[]> {
-  const rows = await sql<{ outboxId: string }>(db, 'list-resends')`
-    select outbox_id from email_outbox where resend_of = ${outboxId} order by outbox_id limit 100`
-  return rows.map(row => row.outboxId)
+type Sender = { performedBy: string; by: string; requestId: string; reason?: string | undefined }
+
+/** Accepts `body` as a new e-mail of the company for somebody who has no key of it. It and its entry in the audit log are one transaction. */
+export async function sendAgain(
+  { outboxId, companyId, test, template }: StoredEmail,
+  body: SendBody,
+  company: Company,
+  { performedBy, by, requestId, reason }: Sender,
+  { db, accept }: { db: Database; accept: AcceptDeps },
+): Promise<AcceptResult> {
+  const audit = {
+    performedBy,
+    action: 'RESENT',
+    subjectType: 'email',
+    subjectId: outboxId,
+    companyId,
+    reason: reason === undefined ? null : maskSensitive(reason),
+  } as const
+  const write: AcceptDeps['write'] = toStore =>
+    acceptAudited(db.pool, toStore, resentAs => ({ ...audit, after: { resentAs } }))
+  const request = {
+    caller: callerOfCompany(company, test, by),
+    requestId,
+    members: [{ index: 0, body, resend: { outboxId, template } }],
+    strict: true,
+    idempotency: null,
+    refusedBefore: new Map(),
+  }
+  return acceptEmails(request, { ...accept, write })
 }

@@ -19,7 +19,7 @@ const ENDS = [
 type AttemptEnd = (typeof ENDS)[number]
 
 /** One call of a provider, and what it answered. */
-export const attemptSchema = z.object({
+const attemptSchema = z.object({
   number: z.int().describe('Of the sends: a repeated call has the number of the send that it repeats'),
   asksAgain: z
     .boolean()
@@ -35,7 +35,7 @@ export const attemptSchema = z.object({
   message: z.string().nullable().describe("The provider's answer, or the message id"),
   retryInMs: z.number().nullable(),
 })
-export type AttemptView = z.output<typeof attemptSchema>
+type AttemptView = z.output<typeof attemptSchema>
 
 const END_EVENTS = ['SENT', 'RETRY_SCHEDULED', 'REJECTED', 'FAILED', 'UNKNOWN']
 

@@ -1,36 +1,35 @@
 import { requireCompany } from '../companies/command.ts'
 import { type Kpi, type Kpis, readStats, type Stats } from '../companies/statistics.ts'
-import { type Command, reading, text } from '../console/command.ts'
+import { command, option } from '../console/command.ts'
 import { momentOf, rangeOf } from '../console/words.ts'
 import { readClock } from '../outbox/dead-letters.ts'
 
-export const statsCommand: Command = {
-  usage: [
-    ['stats [--since TIME|7d] [--until TIME|1d] [--company ID|NAME]', 'of the e-mails accepted in that range of hours'],
-  ],
-  words: 0,
-  options: {
-    since: {
-      type: 'string',
-      value: 'TIME|2h|7d',
-      help: 'accepted since that time, or less than that long ago (7d), from the beginning of that hour',
-    },
-    until: { type: 'string', value: 'TIME|2h|7d', help: 'accepted before that time, or longer ago than that (now)' },
-    company: { type: 'string', value: 'ID|NAME', help: 'of this company' },
-  },
-  run({ values }) {
-    const [since, until] = [momentOf(text(values, 'since'), '--since'), momentOf(text(values, 'until'), '--until')]
-    return reading(async ({ db }) => {
-      const company = text(values, 'company')
-      const nowMs = Date.parse(await readClock(db.pool))
-      const stats = await readStats(db.pool, {
-        ...rangeOf(since, until, nowMs),
-        companyId: company === undefined ? null : (await requireCompany(db, company)).companyId,
-      })
-      return { json: stats, lines: linesOf(stats) }
-    })()
-  },
+const options = {
+  since: option.parsed(
+    'TIME|2h|7d',
+    'accepted since that time, or less than that long ago (7d), from the beginning of that hour',
+    momentOf,
+  ),
+  until: option.parsed('TIME|2h|7d', 'accepted before that time, or longer ago than that (now)', momentOf),
+  company: option.text('ID|NAME', 'of this company'),
 }
+
+export const statsCommand = command({ name: 'stats', options }, action =>
+  action(
+    {
+      form: '[--since TIME|7d] [--until TIME|1d] [--company ID|NAME]',
+      what: 'of the e-mails accepted in that range of hours',
+      options: ['since', 'until', 'company'],
+      opens: 'reading',
+    },
+    async ({ options: { since = null, until = null, company } }, { db }) => {
+      const range = rangeOf(since, until, Date.parse(await readClock(db.pool)))
+      const companyId = company === undefined ? null : (await requireCompany(db, company)).companyId
+      const stats = await readStats(db.pool, { ...range, companyId })
+      return { json: stats, lines: linesOf(stats) }
+    },
+  ),
+)
 
 const NAMES: Record<keyof Kpis, string> = {
   finalDeliveryRate: 'final delivery rate',

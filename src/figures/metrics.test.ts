@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { ProcessFigures } from '../platform/telemetry/process-figures.ts'
-import type { SystemSnapshot } from './metric.ts'
-import { makeMetrics } from './metrics.ts'
+import { makeMetrics, writeFamilies } from './metrics.ts'
+import type { SystemSnapshot } from './system.ts'
 
 /** A system that was just installed. */
 const EMPTY_SNAPSHOT: SystemSnapshot = {
@@ -67,7 +67,7 @@ test('without Redis there is nothing about Redis, and one that is away is down',
 })
 
 test('the mail of a paused company waits without being counted as starving', async () => {
-  const waiting = { ready: 1, oldestWaitingSeconds: 9 }
+  const waiting = { ready: 1, oldestWaitingSeconds: 9, companies: 2 }
   const { metrics, figures } = made({
     waitingCompanies: [
       { companyId: 'a', ...waiting, paused: false },
@@ -80,4 +80,21 @@ test('the mail of a paused company waits without being counted as starving', asy
     'tenant_rounds_without_processing{company_id="a"} 0',
   ])
   expect(text.match(/^tenant_emails_ready.*$/gm)).toHaveLength(2)
+})
+
+test('a family has its help, its type and one line for each sample', () => {
+  const text = writeFamilies([
+    { name: 'a_total', type: 'counter', help: 'Of a', samples: [{ value: 3 }] },
+    { name: 'b', type: 'gauge', help: 'Of b', samples: [{ labels: { x: '1', y: '2' }, value: 0.5 }] },
+  ])
+  expect(text).toBe(
+    '# HELP a_total Of a\n# TYPE a_total counter\na_total 3\n# HELP b Of b\n# TYPE b gauge\nb{x="1",y="2"} 0.5\n',
+  )
+})
+
+test('quotes, backslashes and line ends in a label cannot end it', () => {
+  const samples = [{ labels: { code: 'a"} 1\nb\\' }, value: 1 }]
+  expect(writeFamilies([{ name: 'c', type: 'gauge', help: 'Of\nc', samples }])).toBe(
+    '# HELP c Of\\nc\n# TYPE c gauge\nc{code="a\\"} 1\\nb\\\\"} 1\n',
+  )
 })

@@ -1,18 +1,14 @@
+import { EMAIL_EVENT_TYPES } from '../outbox/states.ts'
 import { cachedQuery } from '../platform/cache.ts'
+import type { Database } from '../platform/postgres/pool.ts'
 import type { ProcessFigures } from '../platform/telemetry/process-figures.ts'
-import { COUNTER_METRICS, valuesOf } from './counters.ts'
-import { DEAD_LETTER_METRICS } from './dead-letters.ts'
-import {
-  gauge,
-  labelled,
-  type ProviderFigures,
-  type RedisFigures,
-  type Standing,
-  type SystemMetric,
-  type SystemSnapshot,
-  writeFamilies,
-} from './metric.ts'
+import type { Config } from '../settings/config.ts'
+import { countActive } from '../suppression/reads.ts'
+import type { RedisFigures } from './redis.ts'
+import { DEAD_LETTER_AGES, readSystem, type SystemSnapshot } from './system.ts'
 
+/** Counting a million entries takes about 100 ms, too long for every scrape. */
+const SIZE_CACHE_MS = 30_000
 /** Many scrapes at once, or several processes that are scraped, ask Postgres no more often than this. */
 const SYSTEM_CACHE_MS = 2_000
 /** On a slow database they are older, so that at most this part of the time is spent on reading them. */
@@ -21,14 +17,32 @@ const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
 export type Metrics = { contentType: string; text: () => Promise<string> }
 
+/** /metrics of this process. `close` ends its connection to Redis. */
+export async function composeMetrics(
+  config: Config,
+  db: Database,
+  figures: ProcessFigures,
+): Promise<{ metrics: Metrics; close: () => void }> {
+  // Loaded where it is used: ioredis would make every start longer.
+  const redis = config.REDIS_URL
+    ? (await import('./redis.ts')).redisFigures(config.REDIS_URL)
+    : { read: async () => null, close: () => {} }
+  const countSuppressions = cachedQuery(SIZE_CACHE_MS, () => countActive(db.pool))
+  const metrics = makeMetrics(() => readSystem(config, db, countSuppressions, redis.read), figures)
+  return { metrics, close: redis.close }
+}
+
 /** The text of /metrics: first the figures about the whole system, then those about this process. */
-export function makeMetrics(readSystem: () => Promise<SystemSnapshot>, figures: ProcessFigures): Metrics {
+export function makeMetrics(readSnapshot: () => Promise<SystemSnapshot>, figures: ProcessFigures): Metrics {
   const readCached = cachedQuery(SYSTEM_CACHE_MS, readText, { maxShare: SYSTEM_SHARE })
 
   async function readText() {
-    const snapshot = await readSystem()
+    const snapshot = await readSnapshot()
     const waiting = snapshot.waitingCompanies.filter(one => !one.paused).map(one => one.companyId)
-    return { text: systemText(snapshot), waiting }
+    return {
+      text: writeFamilies(SYSTEM_METRICS.map(metric => ({ ...metric, samples: metric.samples(snapshot) }))),
+      waiting,
+    }
   }
 
   async function text(): Promise<string> {
@@ -39,6 +53,186 @@ export function makeMetrics(readSystem: () => Promise<SystemSnapshot>, figures: 
 
   return { contentType: CONTENT_TYPE, text }
 }
+
+/** A figure about the whole system: read from Postgres, and so the same in every process. Aggregate it with max(), never with sum(). */
+type SystemMetric = Omit<Family, 'samples'> & {
+  labels: readonly string[]
+  samples: (snapshot: SystemSnapshot) => Sample[]
+}
+
+const gauge = (name: string, help: string, value: (snapshot: SystemSnapshot) => number): SystemMetric => ({
+  name,
+  type: 'gauge',
+  help,
+  labels: [],
+  samples: snapshot => [{ value: value(snapshot) }],
+})
+
+/** A value for each label, or for each combination of labels. */
+function labelled<Label extends string>(
+  type: 'gauge' | 'counter',
+  name: string,
+  labels: readonly Label[],
+  help: string,
+  rows: (snapshot: SystemSnapshot) => [labels: Record<Label, string>, value: number][],
+): SystemMetric {
+  return {
+    name,
+    type,
+    help,
+    labels,
+    samples: snapshot => rows(snapshot).map(([own, value]) => ({ labels: own, value })),
+  }
+}
+
+type Counted = { name: string; labels: readonly string[]; help: string; zeros?: readonly string[] }
+
+/**
+ * Counted in Postgres, so that they are correct after a crash and with several processes. `zeros`: labels that are shown before
+ * they are counted, because increase() misses what a series has when it first appears.
+ */
+const COUNTERS: readonly Counted[] = [
+  {
+    name: 'pipeline_state_transitions',
+    labels: ['state'],
+    help: 'Events of e-mails, by type, also of test keys, up to a minute ago',
+    zeros: EMAIL_EVENT_TYPES,
+  },
+  {
+    name: 'pipeline_final_state',
+    labels: ['state'],
+    help: 'Live e-mails that reached a final state, up to a minute ago',
+    zeros: ['SENT', 'FAILED', 'REJECTED', 'EXPIRED', 'CANCELLED'],
+  },
+  {
+    name: 'pipeline_retry_count',
+    labels: ['category'],
+    help: 'Live e-mails that were scheduled for another try, by category of error, up to a minute ago',
+  },
+  {
+    name: 'pipeline_validation_failures',
+    labels: ['validation'],
+    help: 'Live e-mails that a validation of the worker ended, up to a minute ago',
+    zeros: ['INTEGRITY', 'OUTBOX', 'RECIPIENT', 'TEMPLATE'],
+  },
+  {
+    name: 'retry_attempts',
+    labels: ['attempt'],
+    help: 'Attempts of live e-mails that were sent or failed, by number, up to a minute ago',
+  },
+  {
+    name: 'retry_successes',
+    labels: ['attempt'],
+    help: 'Attempts of live e-mails that were sent, by number, up to a minute ago',
+  },
+  { name: 'dlq_entries', labels: [], help: 'Live e-mails that became dead letters, up to a minute ago', zeros: [''] },
+  {
+    name: 'dlq_by_error_code',
+    labels: ['code'],
+    help: 'Live e-mails that became dead letters, by error code, up to a minute ago',
+  },
+  {
+    name: 'dlq_by_company',
+    labels: ['company_id'],
+    help: 'Live e-mails that became dead letters, by company, up to a minute ago',
+  },
+  {
+    name: 'tenant_jobs_processed',
+    labels: ['company_id'],
+    help: 'Attempts of live e-mails that were settled, by company, up to a minute ago',
+  },
+  {
+    name: 'email_send_requests',
+    labels: ['company_id', 'suppressed'],
+    help: 'E-mails that were requested, and whether the suppression list stopped them',
+  },
+  { name: 'unknown_sends', labels: ['reason'], help: 'Sends whose outcome was unknown, by reason' },
+  { name: 'unknown_resolved', labels: ['by'], help: 'Unknown outcomes that were resolved, by evidence or policy' },
+  {
+    name: 'poison_jobs',
+    labels: ['reason'],
+    help: 'Jobs that were dropped because they were invalid or had no e-mail',
+    zeros: ['garbled', 'no-such-email'],
+  },
+  {
+    name: 'orphaned_emails',
+    labels: ['status'],
+    help: 'Orphaned e-mails (no lease, not ready, not scheduled) that were requeued, by status',
+    zeros: ['PENDING', 'PROCESSING', 'RETRY_SCHEDULED', 'UNKNOWN'],
+  },
+  { name: 'provider_events_received', labels: ['provider', 'type'], help: 'Provider events that were received' },
+  {
+    name: 'provider_events_ended',
+    labels: ['outcome'],
+    help: 'Provider events by outcome: processed, ignored, unmatched or unreadable',
+  },
+  {
+    name: 'provider_events_refused',
+    labels: ['provider', 'reason'],
+    help: 'Provider events that were refused on receipt',
+  },
+  {
+    name: 'admin_logins_refused',
+    labels: ['reason'],
+    help: 'Logins of administrators that were refused: wrong password, or too many failures before',
+  },
+  {
+    name: 'smtp_messages',
+    labels: ['outcome'],
+    help: 'Messages received by SMTP, by outcome: accepted or refused',
+  },
+  { name: 'webhook_deliveries', labels: ['outcome'], help: 'Attempts to deliver a webhook, by outcome' },
+  {
+    name: 'webhook_endpoints_disabled',
+    labels: ['reason'],
+    help: 'Webhook endpoints that were disabled because they failed or are gone',
+  },
+]
+
+const COUNTER_METRICS: SystemMetric[] = COUNTERS.map(({ name, labels, help, zeros = [] }) => ({
+  name: `${name}_total`,
+  type: 'counter',
+  help,
+  labels,
+  samples(snapshot) {
+    const counted = valuesOf(snapshot, name)
+    for (const label of zeros) if (!counted.has(label)) counted.set(label, 0)
+    return [...counted].map(([label, value]) => ({ labels: split(labels, label), value }))
+  },
+}))
+
+function valuesOf({ counters }: SystemSnapshot, name: string): Map<string, number> {
+  return new Map(counters.filter(one => one.name === name).map(({ label, value }) => [label, value]))
+}
+
+/** Several label values are stored as one text, separated by spaces. */
+function split(names: readonly string[], text: string): Record<string, string> {
+  const values = text.split(' ')
+  return Object.fromEntries(names.map((name, index) => [name, values[index] ?? '']))
+}
+
+const DEAD_LETTER_METRICS: SystemMetric[] = [
+  gauge('dlq_size', 'Dead letters', ({ deadLetters }) => deadLetters.size),
+  {
+    name: 'dlq_age_seconds',
+    type: 'histogram',
+    help: 'Ages of the dead letters that there are now',
+    labels: [],
+    samples: ({ deadLetters: { size, youngerThan, ageSumSeconds } }) => [
+      ...DEAD_LETTER_AGES.map((age, index) => ({
+        labels: { le: String(age) },
+        value: youngerThan[index] ?? 0,
+        suffix: '_bucket' as const,
+      })),
+      { labels: { le: '+Inf' }, value: size, suffix: '_bucket' },
+      { value: ageSumSeconds, suffix: '_sum' },
+      { value: size, suffix: '_count' },
+    ],
+  },
+  labelled('gauge', 'dlq_last_hour', ['company_id'], 'Dead letters of the last hour, by company', ({ deadLetters }) =>
+    deadLetters.lastHour.map(({ companyId, entries }) => [{ company_id: companyId }, entries]),
+  ),
+]
 
 type Answering = Extract<RedisFigures, { up: true }>
 
@@ -124,7 +318,7 @@ const SUPPRESSION_METRICS: SystemMetric[] = [
 ]
 
 /** null: there is no such figure for this provider. */
-const ofProvider = (name: string, help: string, value: (one: ProviderFigures) => number | null) =>
+const ofProvider = (name: string, help: string, value: (one: SystemSnapshot['providers'][number]) => number | null) =>
   labelled('gauge', name, ['provider'], help, ({ providers }) =>
     providers.flatMap(one => {
       const figure = value(one)
@@ -147,7 +341,7 @@ const PROVIDER_METRICS: SystemMetric[] = [
   ),
 ]
 
-const standing = (name: string, help: string, value: (one: Standing) => number) =>
+const standing = (name: string, help: string, value: (one: SystemSnapshot['standings'][number]) => number) =>
   labelled('gauge', name, ['company_id'], help, ({ standings }) =>
     standings.map(one => [{ company_id: one.companyId }, value(one)]),
   )
@@ -255,7 +449,7 @@ const QUEUE_METRICS: SystemMetric[] = [
   ),
 ]
 
-/** Every figure about the whole system. A new one: read it in compose.ts, and describe it in one of these lists. */
+/** Every figure about the whole system. A new one: read it in system.ts, and describe it in one of these lists. */
 export const SYSTEM_METRICS: readonly SystemMetric[] = [
   ...QUEUE_METRICS,
   ...COUNTER_METRICS,
@@ -266,6 +460,27 @@ export const SYSTEM_METRICS: readonly SystemMetric[] = [
   ...OUTSIDE_METRICS,
 ]
 
-export function systemText(snapshot: SystemSnapshot): string {
-  return writeFamilies(SYSTEM_METRICS.map(metric => ({ ...metric, samples: metric.samples(snapshot) })))
+/** One figure in the text format of Prometheus. `suffix`: for the parts of a histogram. */
+type Sample = { labels?: Record<string, string>; value: number; suffix?: '_bucket' | '_sum' | '_count' }
+
+type Family = { name: string; type: 'counter' | 'gauge' | 'histogram'; help: string; samples: Sample[] }
+
+/**
+ * Figures that are read whole from Postgres are only written down, so they need none of the counting of prom-client.
+ * The format: https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
+ */
+export function writeFamilies(families: Family[]): string {
+  return families.map(writeFamily).join('')
 }
+
+function writeFamily({ name, type, help, samples }: Family): string {
+  const head = `# HELP ${name} ${help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')}\n# TYPE ${name} ${type}\n`
+  return head + samples.map(sample => writeSample(name, sample)).join('')
+}
+
+function writeSample(name: string, { labels = {}, value, suffix }: Sample): string {
+  const pairs = Object.entries(labels).map(([label, text]) => `${label}="${escapeLabel(text)}"`)
+  return `${name}${suffix ?? ''}${pairs.length > 0 ? `{${pairs.join(',')}}` : ''} ${value}\n`
+}
+
+const escapeLabel = (text: string) => text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')

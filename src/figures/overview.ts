@@ -1,6 +1,4 @@
-import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
-import { companyQuery, queriedCompany } from '../companies/company-of-request.ts'
 import {
   bucketOf,
   COUNTED,
@@ -11,18 +9,13 @@ import {
   rangeBegin,
   readSeries,
 } from '../companies/statistics.ts'
+import { DUE_SINCE, READY_HEADS } from '../outbox/claim.ts'
 import { EMAIL_STATUSES } from '../outbox/states.ts'
-import { cachedQuery } from '../platform/cache.ts'
 import type { Database } from '../platform/postgres/pool.ts'
-import { iso, literal, type Queryable, sql } from '../platform/postgres/query.ts'
+import { fragment, iso, literal, type Queryable, sql } from '../platform/postgres/query.ts'
 import { listProviders, type ProviderRow } from '../providers/state.ts'
 import { rateAfter } from '../providers/throttle.ts'
 import { countWorkers } from '../settings/workers.ts'
-import type { AdminRouteDeps } from '../web/access.ts'
-import { problemAnswers } from '../web/openapi.ts'
-import type { App } from '../web/server.ts'
-import { listChangedEmails } from './live.ts'
-import { readQueue, readSendRates } from './queue.ts'
 
 export const OVERVIEW_RANGE_NAMES = Object.keys(OVERVIEW_RANGES) as [OverviewRange, ...OverviewRange[]]
 
@@ -110,9 +103,9 @@ export const liveSchema = z
   .meta({ id: 'LiveFigures' })
 
 export type Overview = z.output<typeof overviewSchema>
-export type LiveFigures = z.output<typeof liveSchema>
-export type QueueCounts = z.output<typeof queueSchema>
-export type Attention = Overview['attention'][number]
+type LiveFigures = z.output<typeof liveSchema>
+type QueueCounts = z.output<typeof queueSchema>
+type Attention = Overview['attention'][number]
 
 const NOTHING: Counted = { accepted: 0, sent: 0, delivered: 0, bounced: 0, complained: 0, failed: 0 }
 
@@ -137,56 +130,11 @@ export function fillSeries(
 const sum = (a: Counted, b: Counted) =>
   Object.fromEntries(COUNTED.map(name => [name, a[name] + b[name]])) as unknown as Counted
 
-/** Many administrators may look at the same figures: they are read once a second at most. */
-const CACHE_MS = 1_000
-const MAX_CACHED = 200
 /** Longer than any retry of the queue takes when everything works. */
 const WAITING_LONG_SECONDS = 300
 
-const overviewQuery = z.object({
-  range: z.enum(OVERVIEW_RANGE_NAMES).default('24h'),
-  company: companyQuery,
-})
-
-const schema = {
-  summary: 'Is it healthy? E-mails over time, what waits, the providers, and what needs attention',
-  tags: ['Admin'],
-  security: [{ administrator: [] }],
-  querystring: overviewQuery,
-  response: { 200: overviewSchema, ...problemAnswers(401, 422, 429, 503) },
-}
-
-const liveRouteSchema = {
-  summary: 'Counts of the queue and e-mails that have just changed; open pages of the admin UI ask every two seconds',
-  tags: ['Admin'],
-  security: [{ administrator: [] }],
-  response: { 200: liveSchema, ...problemAnswers(401, 429, 503) },
-}
-
-export type OverviewDeps = AdminRouteDeps & { providers: string[] }
-
-export function adminOverviewRoutes(app: App, { db, onRequest, providers }: OverviewDeps): void {
-  const cached = new LRUCache<string, () => Promise<Overview>>({ max: MAX_CACHED })
-
-  app.get('/admin/overview', { onRequest, schema }, async request => {
-    const { range, company } = request.query as z.output<typeof overviewQuery>
-    const companyId = await queriedCompany(db, company)
-    const key = `${range} ${companyId}`
-    const read = cached.get(key) ?? cachedQuery(CACHE_MS, () => readOverview(db, providers, range, companyId))
-    cached.set(key, read)
-    return read()
-  })
-
-  const readBoth = async () => {
-    const [queue, emails] = await Promise.all([readQueue(db.pool), listChangedEmails(db.pool)])
-    return { queue, emails }
-  }
-  // A slow database is asked less often, but within the ten seconds for which a change is listed.
-  const readLive = cachedQuery(CACHE_MS, readBoth, { maxShare: 1 / 4 })
-  app.get('/admin/live', { onRequest, schema: liveRouteSchema }, readLive)
-}
-
-async function readOverview(
+/** companyId null: of every company. */
+export async function readOverview(
   db: Database,
   names: string[],
   range: OverviewRange,
@@ -271,7 +219,7 @@ const MAX_DEAD_LETTERS = 5_000
 const MAX_ROWS = 50
 
 /** What somebody should look at, without what the queue and the providers already show. companyId null: of every company. */
-export async function listAttention(db: Queryable, companyId: string | null): Promise<Attention[]> {
+async function listAttention(db: Queryable, companyId: string | null): Promise<Attention[]> {
   return sql<Attention>(db, 'list-attention')`
     select a.kind, a.count, ${iso('a.since')} as since, a.code, a.company_id, c.name as "companyName" from (
        (select 'dead-letters' as kind, count(*)::int as count, min(moved_at) as since, last_failure_code as code, company_id
@@ -290,4 +238,63 @@ export async function listAttention(db: Queryable, companyId: string | null): Pr
         where imbalance > 0 and imbalance > acknowledged having count(*) > 0)
      ) a left join companies c using (company_id)
      where ${companyId}::uuid is null or a.company_id = ${companyId}::uuid order by a.kind <> 'ledger-imbalance', a.kind, a.count desc, a.since limit ${literal(MAX_ROWS)}`
+}
+
+/**
+ * Pages ask every two seconds, get an answer that is a second or two old, and may miss one. A transaction writes its events with the
+ * time of its begin and commits later.
+ */
+const WINDOW = fragment`interval '10 seconds'`
+/** Above a thousand events a second, the newest come a few seconds later. */
+const MAX_EVENTS = 10_000
+/** More than a page of the list has. */
+const MAX_EMAILS = 100
+
+/**
+ * E-mails with events in the last seconds, the newest first. What moves is read, and not what is kept: with a year of daily partitions
+ * 183 blocks while nothing moves (2 M e-mails), 604 at 100 e-mails a second (explain (analyze, buffers), 2026-11-19).
+ */
+export function listChangedEmails(db: Queryable): Promise<LiveFigures['emails']> {
+  return sql<LiveFigures['emails'][number]>(db, 'list-changed-emails')`
+    with recent as materialized (
+       select e.outbox_id from email_events e where e.created_at >= now() - ${WINDOW} limit ${literal(MAX_EVENTS)}
+     ), changed as materialized (
+       select distinct outbox_id from recent order by outbox_id desc limit ${literal(MAX_EMAILS)}
+     )
+     select o.outbox_id, o.company_id, o.status
+     from changed cross join lateral (select * from email_outbox o where o.outbox_id = changed.outbox_id limit 1) o
+     order by o.outbox_id desc`
+}
+
+const upTo100000 = (rows: string) => fragment`(select count(*) from (select ${rows} limit 100000) t)::int`
+
+/**
+ * Asked every two seconds while somebody looks. The oldest is searched among the first of each company and priority: ids rise with
+ * time. What a paused company holds back waits for an administrator.
+ */
+export async function readQueue(db: Queryable): Promise<QueueCounts> {
+  const [row] = await sql<QueueCounts>(db, 'read-queue')`
+    with recursive ${READY_HEADS}, oldest as materialized (
+       select outbox_id from heads where company_id not in (select company_id from companies where paused_at is not null)
+       order by outbox_id limit 100)
+     select ${upTo100000('from email_ready')} as ready,
+       ${upTo100000('from companies c join email_ready r using (company_id) where c.paused_at is not null')} as held, ${upTo100000('from email_scheduled')} as scheduled,
+       ${upTo100000('from unknown_sends')} as unknown, ${upTo100000('from dead_letters where original_data is not null')} as "deadLetters",
+       (select greatest(0, extract(epoch from now() - due_at))::float8 from (
+          select min(${DUE_SINCE}) as due_at
+          from oldest cross join lateral (select o.next_attempt_at, o.expires_at from email_outbox o where o.outbox_id = oldest.outbox_id limit 1) o
+        ) t where due_at is not null) as "oldestWaitingSeconds"`
+  return row!
+}
+
+const RATE_SECONDS = 10
+
+/** Attempts a second that each provider was called for lately; those without any are not in the answer. */
+async function readSendRates(db: Queryable): Promise<Map<string, number>> {
+  const rows = await sql<{ provider: string; count: number }>(db, 'read-send-rates')`
+    select provider, count(*)::int as count from (
+       select metadata ->> 'provider' as provider from email_events
+       where type = 'SENT_ATTEMPT' and created_at > now() - ${RATE_SECONDS} * interval '1 second' limit 50000) started
+     where provider is not null group by provider`
+  return new Map(rows.map(({ provider, count }) => [provider, count / RATE_SECONDS]))
 }

@@ -1,7 +1,11 @@
 import { Redis } from 'ioredis'
-import type { RedisFigures } from './metric.ts'
 
 const TIMEOUT_MS = 1_000
+
+/** `up` false: it did not answer, and nothing else is known. */
+export type RedisFigures =
+  | { up: false }
+  | { up: true; usedBytes: number; maxBytes: number; noeviction: boolean; oomErrors: number }
 
 /** Asks the Redis of the queue about its memory, over a connection of its own that is opened at the first question. */
 export function redisFigures(url: string): { read: () => Promise<RedisFigures>; close: () => void } {

@@ -1,6 +1,6 @@
 import { type HtmlElement, type HtmlNode, type HtmlParent, parseHtml } from '../platform/html/parse.ts'
 
-export type FoundLink = { href: string; text: string }
+type FoundLink = { href: string; text: string }
 
 const MAX_LINKS = 200
 const MAX_HREF = 2_000

@@ -1,4 +1,3 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { readFileContent } from '../outbox/content.ts'
 import { loadAttachments } from '../outbox/load.ts'
@@ -11,13 +10,158 @@ import {
   listCaptured,
 } from '../providers/capture/inbox.ts'
 import { composeMime } from '../providers/mime.ts'
-import type { AdminRouteDeps } from '../web/access.ts'
-import { hasRemoteContent, sendHtmlPreview } from '../web/download.ts'
-import { problemAnswers } from '../web/openapi.ts'
+import { performedBy } from '../web/access.ts'
+import { fileSchema, hasRemoteContent, htmlPreview } from '../web/download.ts'
 import { invalidField, Problem } from '../web/problem.ts'
-import type { App } from '../web/server.ts'
+import { route } from '../web/route.ts'
 import { findLinks } from './links.ts'
 
+/**
+ * The inbox of the capture provider. The content of a message may spell an address in ways that no mask finds, so it is not for viewers,
+ * and files, which cannot be masked, are `clear`.
+ */
+export function inboxRoutes({ db }: { db: Database }) {
+  return {
+    list: route(
+      {
+        method: 'GET',
+        path: '/admin/inbox',
+        access: { admin: 'support' },
+        summary: 'What capture kept, newest first, without the contents',
+        query: listQuery,
+        response: z.object({ data: z.array(listedSchema), cursor: z.string().nullable(), hasMore: z.boolean() }),
+      },
+      async ({ query: { search = null, cursor, limit } }) => {
+        const after = cursor === undefined ? null : fromCursor(cursor)
+        // One row more than the page shows whether there is another page.
+        const rows = await listCaptured(db.pool, { search, after, limit: limit + 1 })
+        const hasMore = rows.length > limit
+        const page = rows.slice(0, limit)
+        return {
+          data: page.map(({ micros: _, ...row }) => ({ ...row, capturedAt: row.capturedAt.toISOString() })),
+          cursor: hasMore ? toCursor(page.at(-1)!) : null,
+          hasMore,
+        }
+      },
+    ),
+
+    show: route(
+      {
+        method: 'GET',
+        path: '/admin/inbox/:messageId',
+        access: { admin: 'support' },
+        summary: 'One captured message, with its links',
+        params: inboxParams,
+        response: shownSchema,
+      },
+      async ({ params }) => {
+        const { messageId, outboxId, companyId, capturedAt, message } = await findMessage(db, params.messageId)
+        return {
+          ...{ messageId, outboxId, companyId, capturedAt: capturedAt.toISOString(), message },
+          links: findLinks(message.html, message.text),
+          remoteImages: hasRemoteContent(message.html ?? ''),
+        }
+      },
+    ),
+
+    delete: route(
+      {
+        method: 'DELETE',
+        path: '/admin/inbox/:messageId',
+        access: { admin: 'support' },
+        summary: 'Delete one captured message',
+        params: inboxParams,
+        response: z.object({ deleted: z.literal(true), messageId: z.string() }),
+      },
+      async ({ params: { messageId } }, { principal }) => {
+        if (messageId.includes('\0') || !(await deleteCaptured(db.pool, messageId, performedBy(principal))))
+          throw new Problem('NOT_FOUND')
+        return { deleted: true as const, messageId }
+      },
+    ),
+
+    empty: route(
+      {
+        method: 'DELETE',
+        path: '/admin/inbox',
+        access: { admin: 'support' },
+        summary: 'Delete all captured messages',
+        response: z.object({ deleted: z.int() }),
+      },
+      async (_, { principal }) => ({ deleted: await deleteAllCaptured(db.pool, performedBy(principal)) }),
+    ),
+
+    source: route(
+      {
+        method: 'GET',
+        path: '/admin/inbox/:messageId/source',
+        access: { admin: 'viewer' },
+        clear: true,
+        summary: 'The message as a mail server would get it',
+        params: inboxParams,
+        produces: 'text/plain',
+        response: fileSchema.describe('The source, without Bcc; the boundaries differ from call to call'),
+        refusals: [410],
+      },
+      async ({ params }, { header }) => {
+        const { message, capturedAt, ...ids } = await findMessage(db, params.messageId)
+        const attachments = await loadAttachments(db.pool, ids.outboxId)
+        if (attachments.length < message.attachments.length) throw contentGone()
+        const headers = { Date: capturedAt.toUTCString().replace('GMT', '+0000'), ...message.headers }
+        header('content-type', 'text/plain; charset=utf-8')
+        return composeMime({ ...ids, ...message, text: message.text ?? '', headers, tags: [], attachments })
+      },
+    ),
+
+    preview: route(
+      {
+        method: 'GET',
+        path: '/admin/inbox/:messageId/preview',
+        access: { admin: 'viewer' },
+        clear: true,
+        summary: 'The HTML for a sandboxed frame: it runs nothing, and loads images only when asked to',
+        params: inboxParams,
+        query: z.object({ remote: z.enum(['true', 'false']).default('false') }),
+        produces: 'text/html',
+        response: fileSchema.describe('The HTML'),
+        refusals: [410],
+      },
+      async ({ params, query }, { header }) => {
+        const { message, outboxId } = await findMessage(db, params.messageId)
+        if (message.html === null) throw new Problem('NOT_FOUND', { detail: 'The message has no HTML' })
+        const hasInline = message.attachments.some(file => file.contentId !== null)
+        const files = hasInline ? await loadAttachments(db.pool, outboxId) : []
+        return htmlPreview(header, message.html, files, query.remote === 'true')
+      },
+    ),
+
+    attachment: route(
+      {
+        method: 'GET',
+        path: '/admin/inbox/:messageId/attachments/:index',
+        access: { admin: 'viewer' },
+        clear: true,
+        summary: 'One attachment, as a file',
+        params: inboxParams.extend({ index: z.coerce.number().int().min(0).max(1000) }),
+        produces: 'application/octet-stream',
+        response: fileSchema.describe('The file; 410 after the retention of content'),
+        refusals: [410],
+      },
+      async ({ params: { messageId, index } }, { header }) => {
+        const { message, outboxId } = await findMessage(db, messageId)
+        const listed = message.attachments[index]
+        if (!listed) throw new Problem('NOT_FOUND')
+        const file = await readFileContent(db.pool, outboxId, index)
+        if (!file) throw contentGone()
+        header('content-type', 'application/octet-stream')
+        header('content-disposition', attachmentDisposition(listed.filename))
+        return file.content
+      },
+    ),
+  }
+}
+
+const inboxParams = z.object({ messageId: z.string().max(100) })
 const listQuery = z.object({
   search: z
     .string()
@@ -31,7 +175,6 @@ const listQuery = z.object({
   cursor: z.string().max(300).optional(),
   limit: z.coerce.number().int().min(1).max(200).default(50),
 })
-type ListQuery = z.output<typeof listQuery>
 
 const messageSchema = z.object({
   from: z.string(),
@@ -65,75 +208,7 @@ const shownSchema = capturedSchema
   })
   .meta({ id: 'CapturedMessage' })
 
-export const inboxParams = z.object({ messageId: z.string().max(100) })
-export const inboxCommon = { tags: ['Admin'], security: [{ administrator: [] }] }
-const changes = problemAnswers(400, 401, 403, 415, 422, 429, 503)
-
-const listSchema = {
-  summary: 'What capture kept, newest first, without the contents',
-  ...inboxCommon,
-  querystring: listQuery,
-  response: {
-    200: z.object({ data: z.array(listedSchema), cursor: z.string().nullable(), hasMore: z.boolean() }),
-    ...problemAnswers(401, 422, 429, 503),
-  },
-}
-const showSchema = {
-  summary: 'One captured message, with its links',
-  ...inboxCommon,
-  params: inboxParams,
-  response: { 200: shownSchema, ...problemAnswers(401, 404, 429, 503) },
-}
-const deleteSchema = {
-  summary: 'Delete one captured message',
-  ...inboxCommon,
-  params: inboxParams,
-  response: { 200: z.object({ deleted: z.literal(true), messageId: z.string() }), ...changes, ...problemAnswers(404) },
-}
-const emptySchema = {
-  summary: 'Delete all captured messages',
-  ...inboxCommon,
-  response: { 200: z.object({ deleted: z.int() }), ...changes },
-}
-
-/** The inbox of the capture provider. */
-export function adminInboxRoutes(app: App, { db, onRequest }: AdminRouteDeps): void {
-  // The content of a message may spell an address in ways that no mask finds, so the inbox is not for viewers.
-  const config = { role: 'support' as const }
-
-  app.get('/admin/inbox', { onRequest, config, schema: listSchema }, request => list(request, db))
-  app.get('/admin/inbox/:messageId', { onRequest, config, schema: showSchema }, async request => {
-    const { attemptId: _, ...row } = await findMessage(request, db)
-    const { html, text } = row.message
-    return { ...row, links: findLinks(html, text), remoteImages: hasRemoteContent(html ?? '') }
-  })
-  app.delete('/admin/inbox/:messageId', { onRequest, schema: deleteSchema }, async request => {
-    const { messageId } = request.params as z.output<typeof inboxParams>
-    if (messageId.includes('\0') || !(await deleteCaptured(db.pool, messageId, request.admin!)))
-      throw new Problem('NOT_FOUND')
-    return { deleted: true as const, messageId }
-  })
-  app.delete('/admin/inbox', { onRequest, schema: emptySchema }, async request => ({
-    deleted: await deleteAllCaptured(db.pool, request.admin!),
-  }))
-}
-
-async function list(request: FastifyRequest, db: Database) {
-  const { search = null, cursor, limit } = request.query as ListQuery
-  const after = cursor === undefined ? null : fromCursor(cursor)
-  // One row more than the page shows whether there is another page.
-  const rows = await listCaptured(db.pool, { search, after, limit: limit + 1 })
-  const hasMore = rows.length > limit
-  const page = rows.slice(0, limit)
-  return {
-    data: page.map(({ micros: _, ...row }) => row),
-    cursor: hasMore ? toCursor(page.at(-1)!) : null,
-    hasMore,
-  }
-}
-
-export async function findMessage(request: FastifyRequest, { pool }: Database) {
-  const { messageId } = request.params as z.output<typeof inboxParams>
+async function findMessage({ pool }: Database, messageId: string) {
   const row = messageId.includes('\0') ? null : await findCaptured(pool, messageId)
   if (!row) throw new Problem('NOT_FOUND')
   return row
@@ -145,80 +220,6 @@ function fromCursor(cursor: string): CapturePlace {
   const [, micros, messageId] = /^(\d{1,16}) ([^\0]{1,200})$/s.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
   if (micros === undefined) throw invalidField('cursor', 'is not a cursor of this list', 'INVALID_CURSOR')
   return { micros, messageId: messageId! }
-}
-
-const refusals = problemAnswers(401, 403, 404, 410, 422, 429, 503)
-const fileParams = inboxParams.extend({ index: z.coerce.number().int().min(0).max(1000) })
-const previewQuery = z.object({ remote: z.enum(['true', 'false']).default('false') })
-const bytes = (contentType: string, description: string) => ({
-  200: { description, content: { [contentType]: { schema: z.string() } } },
-  ...refusals,
-})
-
-const sourceSchema = {
-  summary: 'The message as a mail server would get it',
-  ...inboxCommon,
-  params: inboxParams,
-  response: bytes('text/plain', 'The source, without Bcc; the boundaries differ from call to call'),
-}
-const attachmentSchema = {
-  summary: 'One attachment, as a file',
-  ...inboxCommon,
-  params: fileParams,
-  response: bytes('application/octet-stream', 'The file; 410 after the retention of content'),
-}
-const previewSchema = {
-  summary: 'The HTML for a sandboxed frame: it runs nothing, and loads images only when asked to',
-  ...inboxCommon,
-  params: inboxParams,
-  querystring: previewQuery,
-  response: bytes('text/html', 'The HTML'),
-}
-
-/** A captured message as source, preview and files. They show addresses, so a viewer is refused (`clear`). */
-export function adminInboxFileRoutes(app: App, { db, onRequest }: AdminRouteDeps): void {
-  const config = { clear: true }
-  app.get('/admin/inbox/:messageId/source', { onRequest, config, schema: sourceSchema }, async (request, reply) =>
-    reply.type('text/plain; charset=utf-8').send(await sourceOf(request, db)),
-  )
-  app.get('/admin/inbox/:messageId/preview', { onRequest, config, schema: previewSchema }, (request, reply) =>
-    preview(request, reply, db),
-  )
-  app.get(
-    '/admin/inbox/:messageId/attachments/:index',
-    { onRequest, config, schema: attachmentSchema },
-    (request, reply) => sendAttachment(request, reply, db),
-  )
-}
-
-async function sourceOf(request: FastifyRequest, db: Database): Promise<Buffer> {
-  const { message, capturedAt, ...ids } = await findMessage(request, db)
-  const attachments = await loadAttachments(db.pool, ids.outboxId)
-  if (attachments.length < message.attachments.length) throw contentGone()
-  const headers = { Date: capturedAt.toUTCString().replace('GMT', '+0000'), ...message.headers }
-  return composeMime({ ...ids, ...message, text: message.text ?? '', headers, tags: [], attachments })
-}
-
-async function preview(request: FastifyRequest, reply: FastifyReply, db: Database) {
-  const { message, outboxId } = await findMessage(request, db)
-  const { remote } = request.query as z.output<typeof previewQuery>
-  if (message.html === null) throw new Problem('NOT_FOUND', { detail: 'The message has no HTML' })
-  const hasInline = message.attachments.some(file => file.contentId !== null)
-  const files = hasInline ? await loadAttachments(db.pool, outboxId) : []
-  return sendHtmlPreview(reply, message.html, files, remote === 'true')
-}
-
-async function sendAttachment(request: FastifyRequest, reply: FastifyReply, db: Database) {
-  const { message, outboxId } = await findMessage(request, db)
-  const { index } = request.params as z.output<typeof fileParams>
-  const listed = message.attachments[index]
-  if (!listed) throw new Problem('NOT_FOUND')
-  const file = await readFileContent(db.pool, outboxId, index)
-  if (!file) throw contentGone()
-  return reply
-    .type('application/octet-stream')
-    .header('content-disposition', attachmentDisposition(listed.filename))
-    .send(file.content)
 }
 
 const contentGone = () =>

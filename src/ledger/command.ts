@@ -1,17 +1,6 @@
 import { justificationSchema } from '../audit/justification.ts'
 import { requireCompany } from '../companies/command.ts'
-import {
-  type Answer,
-  type Command,
-  type Input,
-  notFound,
-  operator,
-  reading,
-  required,
-  text,
-  UsageError,
-  writing,
-} from '../console/command.ts'
+import { type Command, command, notFound, operator, option, UsageError } from '../console/command.ts'
 import { counted, dayOf, momentOf, rangeOf } from '../console/words.ts'
 import { readClock } from '../outbox/dead-letters.ts'
 import { maskSensitive } from '../platform/text/masking.ts'
@@ -21,69 +10,83 @@ import { acknowledgeLosses, type Ledger, type LedgerDay, readLedger } from './le
 /** How long a call counts what a running gateway has not counted yet. */
 const COUNT_MS = 5_000
 
+const day = option.parsed('DAY', 'this day only, such as 2026-11-15', dayOf)
+
+const showOptions = {
+  day,
+  since: option.parsed('TIME|2h|7d', 'from the day of that time on (7d)', momentOf),
+  company: option.text('ID|NAME', 'of this company'),
+}
+const show = command({ name: 'ledger', options: showOptions }, action =>
+  action(
+    {
+      form: '[--day DAY | --since TIME|7d] [--company ID|NAME]',
+      what: 'accepted = ended + waiting + unknown, per company and day',
+      options: ['day', 'since', 'company'],
+      opens: 'reading',
+      check: ({ options: { day, since } }) => {
+        if (day !== undefined && since !== undefined) throw new UsageError('--day and --since cannot both be given')
+      },
+    },
+    async ({ options: { day, since = null, company } }, { db }) => {
+      const companyId = company === undefined ? null : (await requireCompany(db, company)).companyId
+      const begin = day === undefined ? since : momentOf(day, '--day')
+      const from = rangeOf(begin, null, Date.parse(await readClock(db.pool))).since?.slice(0, 10) ?? null
+      await countLedger(db.pool, { maxMs: COUNT_MS, since: from, urgent: true })
+      const ledger = await readLedger(db.pool, { since: from, until: day ?? null, companyId })
+      return { json: ledger, lines: linesOf(ledger), exitCode: ledger.balanced ? 0 : 1 }
+    },
+  ),
+)
+
+const acknowledgeOptions = {
+  day,
+  reason: option.required(
+    option.parsed('TEXT', 'acknowledge: why; written to the audit log', (given, flag) => {
+      const reason = justificationSchema.safeParse(given)
+      if (reason.success) return reason.data
+      throw new UsageError(`${flag} ${reason.error.issues[0]!.message}`)
+    }),
+  ),
+  by: option.parsed('NAME', 'acknowledge: who (cli: and the name of the user)', (given, flag) => {
+    if (/^[^\p{Cc}]{1,100}$/u.test(given)) return given
+    throw new UsageError(`${flag} must have 1 to 100 printable characters`)
+  }),
+}
+/** For what is known and cannot be mended: it stays in the list with this reason, and ends the alert. */
+const acknowledge = command({ name: 'ledger acknowledge', options: acknowledgeOptions }, action =>
+  action(
+    {
+      form: '[--day DAY] --reason TEXT [--by NAME]',
+      what: 'say why a loss that is known stays: of this day, or all that is found now',
+      options: ['day', 'reason', 'by'],
+      opens: 'writing',
+    },
+    async ({ options: { day = null, reason, by = operator() } }, { db }) => {
+      const acknowledged = await acknowledgeLosses(db.pool, { day, by, reason: maskSensitive(reason) })
+      if (acknowledged.length === 0)
+        throw notFound('There is nothing to acknowledge. List what there is with: email-gateway ledger')
+      const lines = acknowledged.map(loss =>
+        [`${loss.day}  ${counted(loss.emails, 'e-mail')}`, ...loss.missing].join('  '),
+      )
+      return { json: { acknowledged }, lines: ['Acknowledged', ...lines] }
+    },
+  ),
+)
+
+/** Without an action it shows. */
 export const ledgerCommand: Command = {
-  usage: [
-    [
-      'ledger [--day DAY | --since TIME|7d] [--company ID|NAME]',
-      'accepted = ended + waiting + unknown, per company and day',
-    ],
-    [
-      'ledger acknowledge [--day DAY] --reason TEXT [--by NAME]',
-      'say why a loss that is known stays: of this day, or all that is found now',
-    ],
-  ],
+  usage: [...show.usage, ...acknowledge.usage],
   notes: [
     'Exits with 1 when an e-mail is missing and not acknowledged. What is acknowledged stays in the list, and is no longer counted in ledger_imbalance. Days are those of UTC.',
   ],
   words: 1,
-  options: {
-    day: { type: 'string', value: 'DAY', help: 'this day only, such as 2026-11-15' },
-    since: { type: 'string', value: 'TIME|2h|7d', help: 'from the day of that time on (7d)' },
-    company: { type: 'string', value: 'ID|NAME', help: 'of this company' },
-    reason: { type: 'string', value: 'TEXT', help: 'acknowledge: why; written to the audit log' },
-    by: { type: 'string', value: 'NAME', help: 'acknowledge: who (cli: and the name of the user)' },
-  },
-  run({ words: [action], values }) {
+  options: { ...show.options, ...acknowledge.options },
+  run({ words: [action], ...input }) {
     if (action !== undefined && action !== 'acknowledge')
       throw new UsageError(`ledger can be followed by acknowledge, not by "${action}"`)
-    const foreign = action === undefined ? ['reason', 'by'] : ['since', 'company']
-    const unused = foreign.find(name => values[name] !== undefined)
-    if (unused) throw new UsageError(`--${unused} cannot be used here`)
-    return action === undefined ? show(values) : acknowledge(values)
+    return (action === undefined ? show : acknowledge).run({ ...input, words: [] })
   },
-}
-
-function show(values: Input['values']): Promise<Answer> {
-  const [day, since] = [dayOf(text(values, 'day'), '--day'), text(values, 'since')]
-  if (day !== undefined && since !== undefined) throw new UsageError('--day and --since cannot both be given')
-  const moment = momentOf(day ?? since, day === undefined ? '--since' : '--day')
-  return reading(async ({ db }) => {
-    const name = text(values, 'company')
-    const companyId = name === undefined ? null : (await requireCompany(db, name)).companyId
-    const nowMs = Date.parse(await readClock(db.pool))
-    const from = rangeOf(moment, null, nowMs).since?.slice(0, 10) ?? null
-    await countLedger(db.pool, { maxMs: COUNT_MS, since: from, urgent: true })
-    const ledger = await readLedger(db.pool, { since: from, until: day ?? null, companyId })
-    return { json: ledger, lines: linesOf(ledger), exitCode: ledger.balanced ? 0 : 1 }
-  })()
-}
-
-/** For what is known and cannot be mended: it stays in the list with this reason, and ends the alert. */
-function acknowledge(values: Input['values']): Promise<Answer> {
-  const day = dayOf(text(values, 'day'), '--day') ?? null
-  const reason = justificationSchema.safeParse(required(text(values, 'reason'), '--reason TEXT'))
-  if (!reason.success) throw new UsageError(`--reason ${reason.error.issues[0]!.message}`)
-  const by = text(values, 'by') ?? operator()
-  if (!/^[^\p{Cc}]{1,100}$/u.test(by)) throw new UsageError('--by must have 1 to 100 printable characters')
-  return writing(async ({ db }) => {
-    const acknowledged = await acknowledgeLosses(db.pool, { day, by, reason: maskSensitive(reason.data) })
-    if (acknowledged.length === 0)
-      throw notFound('There is nothing to acknowledge. List what there is with: email-gateway ledger')
-    const lines = acknowledged.map(loss =>
-      [`${loss.day}  ${counted(loss.emails, 'e-mail')}`, ...loss.missing].join('  '),
-    )
-    return { json: { acknowledged }, lines: ['Acknowledged', ...lines] }
-  })()
 }
 
 const COLUMNS = ['accepted', 'ended', 'waiting', 'unknown', 'imbalance'] as const

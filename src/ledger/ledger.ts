@@ -4,7 +4,7 @@ import { writeAudit } from '../audit/audit.ts'
 import { inTransaction, iso, literal, type Queryable, sql } from '../platform/postgres/query.ts'
 
 /** Days in UTC, both included. Null: a week ago, today, every company. */
-export type LedgerRange = { since: string | null; until: string | null; companyId: string | null }
+type LedgerRange = { since: string | null; until: string | null; companyId: string | null }
 
 const MAX_ROWS = 5_000
 
@@ -45,7 +45,7 @@ export async function readImbalance(db: Queryable): Promise<{ open: number; ackn
   return row!
 }
 
-export type NewLoss = { day: string; companyId: string; emails: number; missing: string[] }
+type NewLoss = { day: string; companyId: string; emails: number; missing: string[] }
 
 /** What nobody has written to a log yet, whichever process found it. Give the transaction in which it is logged. */
 export async function takeUnlogged(tx: Queryable): Promise<NewLoss[]> {
@@ -55,7 +55,7 @@ export async function takeUnlogged(tx: Queryable): Promise<NewLoss[]> {
 }
 
 /** day null: every day. */
-export type Acknowledgement = { day: string | null; by: string; reason: string }
+type Acknowledgement = { day: string | null; by: string; reason: string }
 
 /** More of them are in the table, and not repeated in the audit log. */
 const MAX_AUDITED = 100
@@ -97,7 +97,7 @@ const loss = z.object({
 
 /** What one call has acknowledged. */
 export const acknowledgedSchema = z.object({ acknowledged: z.array(loss) }).meta({ id: 'LedgerAcknowledged' })
-export type AcknowledgedLoss = z.infer<typeof loss>
+type AcknowledgedLoss = z.infer<typeof loss>
 
 const dayRow = z.object({
   day: z.iso.date(),

@@ -14,14 +14,11 @@ import type { DomainRouteDeps } from '../doors/resend/domains.ts'
 import { isResendPath, sendResendError } from '../doors/resend/errors.ts'
 import { resendRoutes } from '../doors/resend/routes.ts'
 import { adminQueueRoutes, type SqlRouteDeps, sqlRoutes } from '../doors/sql/routes.ts'
-import { type EmailRouteDeps, emailChangeRoutes, emailRoutes } from '../emails/routes.ts'
-import { type AdminEmailDeps, adminEmailDetailRoutes, adminEmailRoutes } from '../emails/routes-admin.ts'
-import { adminEmailContentRoutes } from '../emails/routes-content.ts'
-import { type AdminEmailActionDeps, adminEmailActionRoutes, emailResendRoutes } from '../emails/routes-send-again.ts'
-import { adminOverviewRoutes } from '../figures/overview.ts'
-import { adminStatsRoutes } from '../figures/routes.ts'
-import { adminInboxFileRoutes, adminInboxRoutes } from '../inbox/routes.ts'
-import { adminLedgerRoutes } from '../ledger/routes.ts'
+import { type EmailRouteDeps, emailRoutes, sendAgainRoute } from '../emails/routes.ts'
+import { emailContentRoutes } from '../emails/routes-content.ts'
+import { figureRoutes } from '../figures/routes.ts'
+import { inboxRoutes } from '../inbox/routes.ts'
+import { ledgerRoutes } from '../ledger/routes.ts'
 import { type OperationRouteDeps, operationRoutes } from '../operations/health-routes.ts'
 import { adminPeopleRoutes } from '../people/routes.ts'
 import { type SendRouteDeps, sendRoutes } from '../pipeline/accept/routes.ts'
@@ -59,8 +56,17 @@ export type AppDeps = SendRouteDeps &
   }
 
 /** The routes of the rooms, for keys and for administrators. */
-const roomRoutes = (deps: SuppressionRouteDeps & WebhookDeps & TemplateRouteDeps): Route[] =>
-  [suppressionRoutes, webhookRoutes, templateRoutes].flatMap(room => Object.values<Route>(room(deps)))
+const roomRoutes = (deps: EmailRouteDeps & SuppressionRouteDeps & WebhookDeps & TemplateRouteDeps): Route[] =>
+  [
+    emailRoutes,
+    emailContentRoutes,
+    figureRoutes,
+    inboxRoutes,
+    ledgerRoutes,
+    suppressionRoutes,
+    webhookRoutes,
+    templateRoutes,
+  ].flatMap(room => Object.values<Route>(room(deps)))
 
 export async function buildApp(deps: AppDeps): Promise<App> {
   const app = baseApp({ ...deps, refuse: refuseInForm })
@@ -69,9 +75,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     refuseUnknownQuery(api)
     const methods = collectMethods(api)
     sendRoutes(api, deps)
-    emailRoutes(api, deps)
-    emailChangeRoutes(api, deps)
-    emailResendRoutes(api, deps)
+    sendAgainRoute(api, deps)
     sqlRoutes(api, deps)
     templateTestRoutes(api, deps)
     const routes = roomRoutes(deps)
@@ -110,11 +114,9 @@ export async function buildOperationsApp(deps: OperationRouteDeps & BaseDeps): P
 export type AdminAppDeps = AdminAuthOptions &
   SqlRouteDeps &
   SuppressionRouteDeps &
+  EmailRouteDeps &
   WebhookDeps &
-  Omit<
-    CompanyAdminDeps & AdminProviderDeps & AdminEmailDeps & AdminEmailActionDeps,
-    Exclude<keyof AdminRouteDeps, 'db'>
-  >
+  Omit<CompanyAdminDeps & AdminProviderDeps, Exclude<keyof AdminRouteDeps, 'db'>>
 
 /** A browser gets the page of the admin UI, before it is asked who it is; programs get JSON. */
 export function allAdminRoutes(admin: App, appDeps: AdminAppDeps, routes: Route[]): void {
@@ -122,29 +124,20 @@ export function allAdminRoutes(admin: App, appDeps: AdminAppDeps, routes: Route[
   const auth = adminAuth(appDeps.db.pool, appDeps)
   protectAdminScope(admin, auth.authorize)
   const deps = { ...appDeps, auth, onRequest: auth.authorize }
-  adminSessionRoutes(admin, deps)
-  adminSessionListRoutes(admin, deps)
-  adminAuditRoutes(admin, deps)
-  adminOverviewRoutes(admin, deps)
-  adminEmailRoutes(admin, deps)
-  adminEmailDetailRoutes(admin, deps)
-  adminEmailContentRoutes(admin, deps)
-  adminEmailActionRoutes(admin, deps)
-  adminDeadLetterRoutes(admin, deps)
-  adminBulkActionRoutes(admin, deps)
-  companyAdminRoutes(admin, deps)
-  adminProviderRoutes(admin, deps)
-  adminInboxRoutes(admin, deps)
-  adminInboxFileRoutes(admin, deps)
-  adminPeopleRoutes(admin, deps)
-  adminStatsRoutes(admin, deps)
-  adminLedgerRoutes(admin, deps)
-  adminQueueRoutes(admin, deps)
   register(admin, routes, {
     kind: 'admin',
     authorize: auth.authorize,
     findCompany: companyId => requireKnownCompany(deps.db, companyId),
   })
+  adminSessionRoutes(admin, deps)
+  adminSessionListRoutes(admin, deps)
+  adminAuditRoutes(admin, deps)
+  adminDeadLetterRoutes(admin, deps)
+  adminBulkActionRoutes(admin, deps)
+  companyAdminRoutes(admin, deps)
+  adminProviderRoutes(admin, deps)
+  adminPeopleRoutes(admin, deps)
+  adminQueueRoutes(admin, deps)
 }
 
 export type CompanyAdminDeps = AdminKeyDeps & AdminSqlDeps & AdminTemplateTestDeps

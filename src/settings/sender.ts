@@ -12,7 +12,7 @@ export type SenderRules = {
   /** Domains the company may send from. Subdomains are not included. */
   fromDomains: readonly string[]
   /** The sender that the company chose for e-mails that name none. */
-  companyFrom?: MailAddress | null
+  companyFrom?: string | null
   defaultFrom: MailAddress
   /** Capture mode or a test key: a company without domains may use any sender. */
   nothingLeaves: boolean
@@ -22,7 +22,8 @@ export type SenderRules = {
 export function decideSender(wanted: MailAddress | undefined, rules: SenderRules): MailAddress | null {
   if (wanted) return mayUse(wanted, rules) ? wanted : null
   const { companyFrom, defaultFrom, fromDomains, nothingLeaves } = rules
-  if (companyFrom && mayUse(companyFrom, rules)) return companyFrom
+  const chosen = companyFrom ? parseAddress(companyFrom) : null
+  if (chosen?.ok && mayUse(chosen.value, rules)) return chosen.value
   return fromDomains.length === 0 || nothingLeaves || fromDomains.includes(defaultFrom.domain) ? defaultFrom : null
 }
 

@@ -1,18 +1,16 @@
-import type { FastifyReply } from 'fastify'
+import { z } from 'zod'
 import { replaceCidUrls } from '../platform/html/urls.ts'
 
-/** Never shown by a browser: the file is whatever a company sent. */
-export function sendDownload(
-  reply: FastifyReply,
-  filename: string,
-  content: Buffer,
-  type = 'application/octet-stream',
-): FastifyReply {
-  return reply
-    .type(type)
-    .header('content-disposition', `attachment; filename*=UTF-8''${encodeName(filename)}`)
-    .header('content-security-policy', "default-src 'none'; sandbox; frame-ancestors 'none'")
-    .send(content)
+/** The answer of a route that `produces` something else than JSON. */
+export const fileSchema = z.string() as unknown as z.ZodType<string | Buffer>
+
+type SetHeader = (name: string, value: string) => void
+
+/** The headers of a file that is never shown by a browser: it is whatever a company sent. */
+export function asDownload(header: SetHeader, filename: string, type = 'application/octet-stream'): void {
+  header('content-type', type)
+  header('content-disposition', `attachment; filename*=UTF-8''${encodeName(filename)}`)
+  header('content-security-policy', "default-src 'none'; sandbox; frame-ancestors 'none'")
 }
 
 /** RFC 8187. */
@@ -23,21 +21,18 @@ const encodeName = (name: string) =>
   )
 
 /** For a frame with the attribute `sandbox`. */
-export function sendHtmlPreview(
-  reply: FastifyReply,
+export function htmlPreview(
+  header: SetHeader,
   html: string,
   files: readonly InlineFile[],
   remoteImages: boolean,
-): FastifyReply {
-  return (
-    reply
-      .type('text/html; charset=utf-8')
-      .header('content-security-policy', previewPolicy(remoteImages))
-      // The hosts of links are looked up in advance otherwise, which tells whoever runs their name servers that somebody looks.
-      .header('x-dns-prefetch-control', 'off')
-      .header('vary', 'Accept')
-      .send(previewHtml(html, files))
-  )
+): string {
+  header('content-type', 'text/html; charset=utf-8')
+  header('content-security-policy', previewPolicy(remoteImages))
+  // The hosts of links are looked up in advance otherwise, which tells whoever runs their name servers that somebody looks.
+  header('x-dns-prefetch-control', 'off')
+  header('vary', 'Accept')
+  return previewHtml(html, files)
 }
 
 /**

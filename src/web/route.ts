@@ -31,6 +31,8 @@ type Description<A extends Access, P extends ObjectSchema, Q extends ObjectSchem
   query?: Q
   body?: B
   response: R
+  /** The type of a file or a page that is answered as it is; JSON without. */
+  produces?: string
   /** Statuses of refusals that do not follow from the access and the schemas. */
   refusals?: number[]
   /** A file or a preview: it cannot be masked, so viewers do not get it. */
@@ -170,7 +172,7 @@ function callOf(request: FastifyRequest, reply: FastifyReply, companyId: string 
 const companyParams = z.object({ companyId: z.string().max(100) })
 
 function openApiOf(description: Route['description'], kind: Guard['kind']) {
-  const { summary, tag, query, body, response } = description
+  const { summary, tag, query, body, response, produces } = description
   const isAdmin = kind === 'admin'
   const params =
     isAdmin && isForBoth(description) ? companyParams.extend(description.params?.shape ?? {}) : description.params
@@ -182,6 +184,7 @@ function openApiOf(description: Route['description'], kind: Guard['kind']) {
     ...(params && { params }),
     ...(query && { querystring: query }),
     ...(body && { body }),
+    ...(produces !== undefined && { produces: [produces] }),
     response: {
       ...(response instanceof z.ZodType ? { 200: response } : response),
       ...problemAnswers(...refusalsOf(description, kind, params !== undefined)),

@@ -1,5 +1,641 @@
 // Generated from the OpenAPI document: `npm run admin:types`. Do not edit.
 export interface paths {
+  '/admin/emails': {
+    /** E-mails of every company, newest first: look-ups, or filters within a time range */
+    get: {
+      parameters: {
+        query?: {
+          status?: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
+          /** Its id */
+          company?: string
+          tag?: string
+          /** The type of a template */
+          template?: string
+          /** Both when absent */
+          mode?: 'live' | 'test'
+          /** Accepted since; a week before `to` when absent, all for a look-up */
+          from?: string
+          /** Accepted before; now when absent */
+          to?: string
+          /** The cursor `older` of a page */
+          olderThan?: string
+          /** The cursor `newer` of a page */
+          newerThan?: string
+          /** Look-up of one e-mail */
+          id?: string
+          /** Look-up by the hash of an address; POST keeps an address out of URLs */
+          recipient?: string
+          /** Look-up */
+          externalId?: string
+          /** Look-up by the message id of the provider */
+          messageId?: string
+          limit?: number
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['AdminEmailList'] }> }
+    }
+  }
+  '/admin/emails/search': {
+    /** Look up whatever was given: an id, an address, an external id or a message id */
+    post: {
+      parameters: None
+      requestBody: { content: { 'application/json': components['schemas']['SearchEmailsInput'] } }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['AdminEmailList'] }> }
+    }
+  }
+  '/admin/emails/{outboxId}': {
+    /** One e-mail: what happened, why, its attempts, recipients and webhooks */
+    get: {
+      parameters: {
+        path: {
+          outboxId: string
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['AdminEmail'] }> }
+    }
+  }
+  '/admin/emails/{outboxId}/resend': {
+    /** Send an e-mail that has ended once more, as a new e-mail; all checks are made again */
+    post: {
+      parameters: {
+        path: {
+          outboxId: string
+        }
+      }
+      requestBody: { content: { 'application/json': components['schemas']['ResendEmailByAdminInput'] } }
+      responses: { 202: Answer<{ 'application/json': {
+        outboxId: string
+        resendOf: string
+      } }> }
+    }
+  }
+  '/admin/emails/{outboxId}/cancel': {
+    /** Cancel what has not started, and say why */
+    post: {
+      parameters: {
+        path: {
+          outboxId: string
+        }
+      }
+      requestBody: { content: { 'application/json': components['schemas']['CancelEmailInput'] } }
+      responses: { 200: Answer<{ 'application/json': {
+        outboxId: string
+        status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
+        scheduledAt: string | null
+      } }> }
+    }
+  }
+  '/admin/emails/{outboxId}/reschedule': {
+    /** Move what has not started to another time; a time that has passed means now */
+    post: {
+      parameters: {
+        path: {
+          outboxId: string
+        }
+      }
+      requestBody: { content: { 'application/json': components['schemas']['RescheduleEmailByAdminInput'] } }
+      responses: { 200: Answer<{ 'application/json': {
+        outboxId: string
+        status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
+        scheduledAt: string | null
+      } }> }
+    }
+  }
+  '/admin/emails/{outboxId}/content': {
+    /** HTML, text and headers as they were accepted, and the list of attachments; not for viewers */
+    get: {
+      parameters: {
+        path: {
+          outboxId: string
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['AdminEmailContent'] }> }
+    }
+  }
+  '/admin/emails/{outboxId}/preview': {
+    /** The HTML as a page that runs and loads nothing; images of other hosts only when asked for */
+    get: {
+      parameters: {
+        query?: {
+          images?: 'blocked' | 'remote'
+        }
+        path: {
+          outboxId: string
+        }
+      }
+      responses: { 200: Answer<{ 'text/html': string }> }
+    }
+  }
+  '/admin/emails/{outboxId}/source': {
+    /** The message as MIME, as a provider would get it */
+    get: {
+      parameters: {
+        path: {
+          outboxId: string
+        }
+      }
+      responses: { 200: Answer<{ 'message/rfc822': string }> }
+    }
+  }
+  '/admin/emails/{outboxId}/attachments/{ordinal}': {
+    /** One attachment, as a download */
+    get: {
+      parameters: {
+        path: {
+          outboxId: string
+          ordinal: number
+        }
+      }
+      responses: { 200: Answer<{ 'application/octet-stream': string }> }
+    }
+  }
+  '/admin/overview': {
+    /** Is it healthy? E-mails over time, what waits, the providers, and what needs attention */
+    get: {
+      parameters: {
+        query?: {
+          range?: '1h' | '24h' | '7d' | '30d'
+          /** Id or name; every company when absent */
+          company?: string
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['Overview'] }> }
+    }
+  }
+  '/admin/live': {
+    /** Counts of the queue and e-mails that have just changed; open pages of the admin UI ask every two seconds */
+    get: {
+      parameters: None
+      responses: { 200: Answer<{ 'application/json': components['schemas']['LiveFigures'] }> }
+    }
+  }
+  '/admin/stats': {
+    /** The KPIs of the e-mails accepted in a range: delivered, how fast, recovered, failed */
+    get: {
+      parameters: {
+        query?: {
+          /** A week ago when absent */
+          since?: string
+          /** Now when absent */
+          until?: string
+          /** Id or name; every company when absent */
+          company?: string
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['Stats'] }> }
+    }
+  }
+  '/admin/inbox': {
+    /** What capture kept, newest first, without the contents */
+    get: {
+      parameters: {
+        query?: {
+          /** Part of the subject or of a recipient; upper and lower case are the same */
+          search?: string
+          /** Has no effect: the list never has the contents */
+          content?: 'false'
+          cursor?: string
+          limit?: number
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': {
+        data: (components['schemas']['CapturedListed'])[]
+        cursor: string | null
+        hasMore: boolean
+      } }> }
+    }
+    /** Delete all captured messages */
+    delete: {
+      parameters: None
+      responses: { 200: Answer<{ 'application/json': {
+        deleted: number
+      } }> }
+    }
+  }
+  '/admin/inbox/{messageId}': {
+    /** One captured message, with its links */
+    get: {
+      parameters: {
+        path: {
+          messageId: string
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['CapturedMessage'] }> }
+    }
+    /** Delete one captured message */
+    delete: {
+      parameters: {
+        path: {
+          messageId: string
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': {
+        deleted: true
+        messageId: string
+      } }> }
+    }
+  }
+  '/admin/inbox/{messageId}/source': {
+    /** The message as a mail server would get it */
+    get: {
+      parameters: {
+        path: {
+          messageId: string
+        }
+      }
+      responses: { 200: Answer<{ 'text/plain': string }> }
+    }
+  }
+  '/admin/inbox/{messageId}/preview': {
+    /** The HTML for a sandboxed frame: it runs nothing, and loads images only when asked to */
+    get: {
+      parameters: {
+        query?: {
+          remote?: 'true' | 'false'
+        }
+        path: {
+          messageId: string
+        }
+      }
+      responses: { 200: Answer<{ 'text/html': string }> }
+    }
+  }
+  '/admin/inbox/{messageId}/attachments/{index}': {
+    /** One attachment, as a file */
+    get: {
+      parameters: {
+        path: {
+          messageId: string
+          index: number
+        }
+      }
+      responses: { 200: Answer<{ 'application/octet-stream': string }> }
+    }
+  }
+  '/admin/ledger': {
+    /** The ledger: accepted = ended + waiting + unknown, per company and day, and the e-mails in no place */
+    get: {
+      parameters: {
+        query?: {
+          /** The first day (UTC); a week ago when absent */
+          since?: string
+          /** The last day (UTC); today when absent */
+          until?: string
+          /** Id or name; every company when absent */
+          company?: string
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['Ledger'] }> }
+    }
+  }
+  '/admin/ledger/acknowledge': {
+    /** Say why a loss that is known stays: it remains in the list, and is not counted in ledger_imbalance */
+    post: {
+      parameters: None
+      requestBody: { content: { 'application/json': components['schemas']['AcknowledgeLedgerInput'] } }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['LedgerAcknowledged'] }> }
+    }
+  }
+  '/admin/suppression': {
+    /** The suppression list, newest first */
+    get: {
+      parameters: {
+        query?: {
+          reason?: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
+          /** A company, or global */
+          company?: string
+          /** A hash, its first digits (four or more), or an address; POST keeps an address out of URLs */
+          search?: string
+          addedAfter?: string
+          addedBefore?: string
+          /** Includes what never expires */
+          expiresAfter?: string
+          expiresBefore?: string
+          expires?: 'never'
+          sort?: 'addedAt' | 'expiresAt'
+          order?: 'desc' | 'asc'
+          cursor?: string
+          limit?: number
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['SuppressionPage'] }> }
+    }
+    /** Put an address on the list by hand */
+    post: {
+      parameters: None
+      requestBody: { content: { 'application/json': components['schemas']['AddSuppressionInput'] } }
+      responses: { 200: Answer<{ 'application/json': {
+        added: boolean
+        emailHash: string
+        expiresAt: string | null
+      } }>; 201: Answer<{ 'application/json': {
+        added: boolean
+        emailHash: string
+        expiresAt: string | null
+      } }> }
+    }
+  }
+  '/admin/suppression/search': {
+    /** The same, with an address that does not end up in a URL */
+    post: {
+      parameters: None
+      requestBody: { content: { 'application/json': components['schemas']['SearchSuppressionsInput'] } }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['SuppressionPage'] }> }
+    }
+  }
+  '/admin/suppression/stats': {
+    /** How many, how often they stop mail, and how they grow */
+    get: {
+      parameters: None
+      responses: { 200: Answer<{ 'application/json': components['schemas']['SuppressionStats'] }> }
+    }
+  }
+  '/admin/suppression/{emailHash}': {
+    /** One entry with its history */
+    get: {
+      parameters: {
+        query?: {
+          /** Needed when several lists have the address */
+          company?: string
+        }
+        path: {
+          emailHash: string
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['SuppressionDetails'] }> }
+    }
+    /** Take it off the list, and say why; complaints stay */
+    delete: {
+      parameters: {
+        query?: {
+          /** Needed when several lists have the address */
+          company?: string
+        }
+        path: {
+          emailHash: string
+        }
+      }
+      requestBody: { content: { 'application/json': components['schemas']['RemoveSuppressionByAdminInput'] } }
+      responses: { 200: Answer<{ 'application/json': {
+        removed: true
+        emailHash: string
+        removedBy: string
+        removedAt: string
+      } }> }
+    }
+  }
+  '/admin/suppression/ended': {
+    /** Entries that are no longer on the list: removed with which justification, or expired; newest first */
+    get: {
+      parameters: {
+        query?: {
+          ending?: 'REMOVED' | 'EXPIRED'
+          cursor?: string
+          limit?: number
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['EndedSuppressions'] }> }
+    }
+  }
+  '/admin/suppression/{emailHash}/history': {
+    /** One address on all lists, with every change: also when it is on none any more */
+    get: {
+      parameters: {
+        path: {
+          emailHash: string
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['SuppressionHistory'] }> }
+    }
+  }
+  '/admin/suppression/look-up': {
+    /** The same by an address, which does not end up in a URL; empty lists when it never was suppressed */
+    post: {
+      parameters: None
+      requestBody: { content: { 'application/json': components['schemas']['LookUpSuppressionInput'] } }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['SuppressionHistory'] }> }
+    }
+  }
+  '/admin/companies/{companyId}/webhooks': {
+    /** Register an endpoint for a company; the answer shows its secret, once */
+    post: {
+      parameters: {
+        path: {
+          companyId: string
+        }
+      }
+      requestBody: { content: { 'application/json': components['schemas']['NewWebhookByAdminInput'] } }
+      responses: { 201: Answer<{ 'application/json': components['schemas']['WebhookWithSecret'] }> }
+    }
+  }
+  '/admin/webhooks': {
+    /** Webhook endpoints of every company: how many of their latest deliveries succeeded, and the last failure */
+    get: {
+      parameters: {
+        query?: {
+          companyId?: string
+          state?: 'enabled' | 'failing' | 'disabled'
+          cursor?: string
+          limit?: number
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['WebhookOverviewList'] }> }
+    }
+  }
+  '/admin/webhooks/{webhookId}': {
+    /** One webhook endpoint */
+    get: {
+      parameters: {
+        path: {
+          webhookId: string
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['WebhookOverview'] }> }
+    }
+  }
+  '/admin/companies/{companyId}/webhooks/{id}': {
+    /** Change an endpoint, disable it, or enable it again */
+    patch: {
+      parameters: {
+        path: {
+          companyId: string
+          id: string
+        }
+      }
+      requestBody: { content: { 'application/json': components['schemas']['WebhookChangeInput'] } }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['Webhook'] }> }
+    }
+    /** Remove an endpoint */
+    delete: {
+      parameters: {
+        path: {
+          companyId: string
+          id: string
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': {
+        id: string
+        deleted: true
+      } }> }
+    }
+  }
+  '/admin/companies/{companyId}/webhooks/{id}/rotate-secret': {
+    /** Make a new secret; the old one signs as well for 24 hours */
+    post: {
+      parameters: {
+        path: {
+          companyId: string
+          id: string
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['WebhookWithSecret'] }> }
+    }
+  }
+  '/admin/companies/{companyId}/webhooks/{id}/test': {
+    /** Send a webhook.test event */
+    post: {
+      parameters: {
+        path: {
+          companyId: string
+          id: string
+        }
+      }
+      responses: { 202: Answer<{ 'application/json': components['schemas']['WebhookDelivery'] }> }
+    }
+  }
+  '/admin/companies/{companyId}/webhooks/{id}/deliveries': {
+    /** Deliveries of the last seven days, newest first */
+    get: {
+      parameters: {
+        query?: {
+          status?: 'waiting' | 'delivered' | 'failed'
+          cursor?: string
+          limit?: number
+        }
+        path: {
+          companyId: string
+          id: string
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['WebhookDeliveryList'] }> }
+    }
+  }
+  '/admin/companies/{companyId}/webhooks/{id}/deliveries/{deliveryId}': {
+    /** One delivery with its request and the last answer */
+    get: {
+      parameters: {
+        path: {
+          id: string
+          deliveryId: string
+          companyId: string
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['WebhookExchange'] }> }
+    }
+  }
+  '/admin/companies/{companyId}/webhooks/{id}/deliveries/{deliveryId}/replay': {
+    /** Deliver it again, under the same webhook-id */
+    post: {
+      parameters: {
+        path: {
+          companyId: string
+          id: string
+          deliveryId: string
+        }
+      }
+      responses: { 202: Answer<{ 'application/json': components['schemas']['WebhookDelivery'] }> }
+    }
+  }
+  '/admin/templates': {
+    /** Templates with what became of their e-mails */
+    get: {
+      parameters: {
+        query?: {
+          /** Its own, and the starters that they do not replace */
+          companyId?: string
+          /** A part of the type */
+          text?: string
+          cursor?: string
+          limit?: number
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['TemplateOverviewList'] }> }
+    }
+  }
+  '/admin/templates/{templateId}': {
+    /** One template with its versions, and the content of one */
+    get: {
+      parameters: {
+        query?: {
+          /** The newest when absent */
+          version?: number
+        }
+        path: {
+          templateId: string
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['TemplateOfCompany'] }> }
+    }
+  }
+  '/admin/companies/{companyId}/templates': {
+    /** Create a template of a type and locale; its first version is a draft unless publish is true */
+    post: {
+      parameters: {
+        path: {
+          companyId: string
+        }
+      }
+      requestBody: { content: { 'application/json': components['schemas']['NewTemplateInput'] } }
+      responses: { 201: Answer<{ 'application/json': components['schemas']['TemplateWithVersions'] }> }
+    }
+  }
+  '/admin/companies/{companyId}/templates/{id}': {
+    /** Make a new draft from the newest version and these changes, in place of the draft there is */
+    patch: {
+      parameters: {
+        path: {
+          companyId: string
+          id: string
+        }
+      }
+      requestBody: { content: { 'application/json': components['schemas']['TemplateChangeInput'] } }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['TemplateWithVersions'] }> }
+    }
+    /** Delete a template with all versions; the starters of its type are used again */
+    delete: {
+      parameters: {
+        path: {
+          companyId: string
+          id: string
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': {
+        id: string
+        deleted: true
+      } }> }
+    }
+  }
+  '/admin/companies/{companyId}/templates/{id}/publish': {
+    /** Put the draft, or an older version, into use */
+    post: {
+      parameters: {
+        path: {
+          companyId: string
+          id: string
+        }
+      }
+      requestBody: { content: { 'application/json': components['schemas']['PublishTemplateInput'] } }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['TemplateWithVersions'] }> }
+    }
+  }
+  '/admin/templates/preview': {
+    /** Render what an editor holds, saved or not; nothing is stored or sent */
+    post: {
+      parameters: None
+      requestBody: { content: { 'application/json': components['schemas']['PreviewDraftInput'] } }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['DraftPreview'] }> }
+    }
+  }
   '/admin/session': {
     /** Sign in to the admin UI: the answer sets the cookie of a session */
     post: {
@@ -139,175 +775,6 @@ export interface paths {
         }
       }
       responses: { 200: Answer<{ 'text/csv': string }> }
-    }
-  }
-  '/admin/overview': {
-    /** Is it healthy? E-mails over time, what waits, the providers, and what needs attention */
-    get: {
-      parameters: {
-        query?: {
-          range?: '1h' | '24h' | '7d' | '30d'
-          /** Id or name; every company when absent */
-          company?: string
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['Overview'] }> }
-    }
-  }
-  '/admin/live': {
-    /** Counts of the queue and e-mails that have just changed; open pages of the admin UI ask every two seconds */
-    get: {
-      parameters: None
-      responses: { 200: Answer<{ 'application/json': components['schemas']['LiveFigures'] }> }
-    }
-  }
-  '/admin/emails': {
-    /** E-mails of every company, newest first: look-ups, or filters within a time range */
-    get: {
-      parameters: {
-        query?: {
-          status?: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
-          /** Its id */
-          company?: string
-          tag?: string
-          /** The type of a template */
-          template?: string
-          /** Both when absent */
-          mode?: 'live' | 'test'
-          /** Accepted since; a week before `to` when absent, all for a look-up */
-          from?: string
-          /** Accepted before; now when absent */
-          to?: string
-          /** The cursor `older` of a page */
-          olderThan?: string
-          /** The cursor `newer` of a page */
-          newerThan?: string
-          /** Look-up of one e-mail */
-          id?: string
-          /** Look-up by the hash of an address; POST keeps an address out of URLs */
-          recipient?: string
-          /** Look-up */
-          externalId?: string
-          /** Look-up by the message id of the provider */
-          messageId?: string
-          limit?: number
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['AdminEmailList'] }> }
-    }
-  }
-  '/admin/emails/search': {
-    /** Look up whatever was given: an id, an address, an external id or a message id */
-    post: {
-      parameters: None
-      requestBody: { content: { 'application/json': components['schemas']['SearchEmailsInput'] } }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['AdminEmailList'] }> }
-    }
-  }
-  '/admin/emails/{outboxId}': {
-    /** One e-mail: what happened, why, its attempts, recipients and webhooks */
-    get: {
-      parameters: {
-        path: {
-          outboxId: string
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['AdminEmail'] }> }
-    }
-  }
-  '/admin/emails/{outboxId}/content': {
-    /** HTML, text and headers as they were accepted, and the list of attachments; not for viewers */
-    get: {
-      parameters: {
-        path: {
-          outboxId: string
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['AdminEmailContent'] }> }
-    }
-  }
-  '/admin/emails/{outboxId}/preview': {
-    /** The HTML as a page that runs and loads nothing; images of other hosts only when asked for */
-    get: {
-      parameters: {
-        query?: {
-          images?: 'blocked' | 'remote'
-        }
-        path: {
-          outboxId: string
-        }
-      }
-      responses: { 200: Answer<{ 'text/html': string }> }
-    }
-  }
-  '/admin/emails/{outboxId}/source': {
-    /** The message as MIME, as a provider would get it */
-    get: {
-      parameters: {
-        path: {
-          outboxId: string
-        }
-      }
-      responses: { 200: Answer<{ 'message/rfc822': string }> }
-    }
-  }
-  '/admin/emails/{outboxId}/attachments/{ordinal}': {
-    /** One attachment, as a download */
-    get: {
-      parameters: {
-        path: {
-          outboxId: string
-          ordinal: number
-        }
-      }
-      responses: { 200: Answer<{ 'application/octet-stream': string }> }
-    }
-  }
-  '/admin/emails/{outboxId}/resend': {
-    /** Send an e-mail that has ended once more, as a new e-mail; all checks are made again */
-    post: {
-      parameters: {
-        path: {
-          outboxId: string
-        }
-      }
-      requestBody: { content: { 'application/json': components['schemas']['ResendEmailByAdminInput'] } }
-      responses: { 202: Answer<{ 'application/json': {
-        outboxId: string
-        resendOf: string
-      } }> }
-    }
-  }
-  '/admin/emails/{outboxId}/cancel': {
-    /** Cancel what has not started, and say why */
-    post: {
-      parameters: {
-        path: {
-          outboxId: string
-        }
-      }
-      requestBody: { content: { 'application/json': components['schemas']['CancelEmailInput'] } }
-      responses: { 200: Answer<{ 'application/json': {
-        outboxId: string
-        status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
-        scheduledAt: string | null
-      } }> }
-    }
-  }
-  '/admin/emails/{outboxId}/reschedule': {
-    /** Move what has not started to another time; a time that has passed means now */
-    post: {
-      parameters: {
-        path: {
-          outboxId: string
-        }
-      }
-      requestBody: { content: { 'application/json': components['schemas']['RescheduleEmailByAdminInput'] } }
-      responses: { 200: Answer<{ 'application/json': {
-        outboxId: string
-        status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
-        scheduledAt: string | null
-      } }> }
     }
   }
   '/admin/dead-letters/groups': {
@@ -666,93 +1133,6 @@ export interface paths {
       } }> }
     }
   }
-  '/admin/inbox': {
-    /** What capture kept, newest first, without the contents */
-    get: {
-      parameters: {
-        query?: {
-          /** Part of the subject or of a recipient; upper and lower case are the same */
-          search?: string
-          /** Has no effect: the list never has the contents */
-          content?: 'false'
-          cursor?: string
-          limit?: number
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': {
-        data: (components['schemas']['CapturedListed'])[]
-        cursor: string | null
-        hasMore: boolean
-      } }> }
-    }
-    /** Delete all captured messages */
-    delete: {
-      parameters: None
-      responses: { 200: Answer<{ 'application/json': {
-        deleted: number
-      } }> }
-    }
-  }
-  '/admin/inbox/{messageId}': {
-    /** One captured message, with its links */
-    get: {
-      parameters: {
-        path: {
-          messageId: string
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['CapturedMessage'] }> }
-    }
-    /** Delete one captured message */
-    delete: {
-      parameters: {
-        path: {
-          messageId: string
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': {
-        deleted: true
-        messageId: string
-      } }> }
-    }
-  }
-  '/admin/inbox/{messageId}/source': {
-    /** The message as a mail server would get it */
-    get: {
-      parameters: {
-        path: {
-          messageId: string
-        }
-      }
-      responses: { 200: Answer<{ 'text/plain': string }> }
-    }
-  }
-  '/admin/inbox/{messageId}/preview': {
-    /** The HTML for a sandboxed frame: it runs nothing, and loads images only when asked to */
-    get: {
-      parameters: {
-        query?: {
-          remote?: 'true' | 'false'
-        }
-        path: {
-          messageId: string
-        }
-      }
-      responses: { 200: Answer<{ 'text/html': string }> }
-    }
-  }
-  '/admin/inbox/{messageId}/attachments/{index}': {
-    /** One attachment, as a file */
-    get: {
-      parameters: {
-        path: {
-          messageId: string
-          index: number
-        }
-      }
-      responses: { 200: Answer<{ 'application/octet-stream': string }> }
-    }
-  }
   '/admin/people/erase': {
     /** Erase a person: every e-mail and record of this address, document or external id */
     post: {
@@ -780,46 +1160,6 @@ export interface paths {
       responses: { 200: Answer<{ 'application/json': components['schemas']['PersonExport'] }> }
     }
   }
-  '/admin/stats': {
-    /** The KPIs of the e-mails accepted in a range: delivered, how fast, recovered, failed */
-    get: {
-      parameters: {
-        query?: {
-          /** A week ago when absent */
-          since?: string
-          /** Now when absent */
-          until?: string
-          /** Id or name; every company when absent */
-          company?: string
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['Stats'] }> }
-    }
-  }
-  '/admin/ledger': {
-    /** The ledger: accepted = ended + waiting + unknown, per company and day, and the e-mails in no place */
-    get: {
-      parameters: {
-        query?: {
-          /** The first day (UTC); a week ago when absent */
-          since?: string
-          /** The last day (UTC); today when absent */
-          until?: string
-          /** Id or name; every company when absent */
-          company?: string
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['Ledger'] }> }
-    }
-  }
-  '/admin/ledger/acknowledge': {
-    /** Say why a loss that is known stays: it remains in the list, and is not counted in ledger_imbalance */
-    post: {
-      parameters: None
-      requestBody: { content: { 'application/json': components['schemas']['AcknowledgeLedgerInput'] } }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['LedgerAcknowledged'] }> }
-    }
-  }
   '/admin/queue/process': {
     /** Bring scheduled retries forward */
     post: {
@@ -829,346 +1169,6 @@ export interface paths {
         processed: number
         outboxIds: (string)[]
       } }> }
-    }
-  }
-  '/admin/suppression': {
-    /** The suppression list, newest first */
-    get: {
-      parameters: {
-        query?: {
-          reason?: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
-          /** A company, or global */
-          company?: string
-          /** A hash, its first digits (four or more), or an address; POST keeps an address out of URLs */
-          search?: string
-          addedAfter?: string
-          addedBefore?: string
-          /** Includes what never expires */
-          expiresAfter?: string
-          expiresBefore?: string
-          expires?: 'never'
-          sort?: 'addedAt' | 'expiresAt'
-          order?: 'desc' | 'asc'
-          cursor?: string
-          limit?: number
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['SuppressionPage'] }> }
-    }
-    /** Put an address on the list by hand */
-    post: {
-      parameters: None
-      requestBody: { content: { 'application/json': components['schemas']['AddSuppressionInput'] } }
-      responses: { 200: Answer<{ 'application/json': {
-        added: boolean
-        emailHash: string
-        expiresAt: string | null
-      } }>; 201: Answer<{ 'application/json': {
-        added: boolean
-        emailHash: string
-        expiresAt: string | null
-      } }> }
-    }
-  }
-  '/admin/suppression/search': {
-    /** The same, with an address that does not end up in a URL */
-    post: {
-      parameters: None
-      requestBody: { content: { 'application/json': components['schemas']['SearchSuppressionsInput'] } }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['SuppressionPage'] }> }
-    }
-  }
-  '/admin/suppression/stats': {
-    /** How many, how often they stop mail, and how they grow */
-    get: {
-      parameters: None
-      responses: { 200: Answer<{ 'application/json': components['schemas']['SuppressionStats'] }> }
-    }
-  }
-  '/admin/suppression/{emailHash}': {
-    /** One entry with its history */
-    get: {
-      parameters: {
-        query?: {
-          /** Needed when several lists have the address */
-          company?: string
-        }
-        path: {
-          emailHash: string
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['SuppressionDetails'] }> }
-    }
-    /** Take it off the list, and say why; complaints stay */
-    delete: {
-      parameters: {
-        query?: {
-          /** Needed when several lists have the address */
-          company?: string
-        }
-        path: {
-          emailHash: string
-        }
-      }
-      requestBody: { content: { 'application/json': components['schemas']['RemoveSuppressionByAdminInput'] } }
-      responses: { 200: Answer<{ 'application/json': {
-        removed: true
-        emailHash: string
-        removedBy: string
-        removedAt: string
-      } }> }
-    }
-  }
-  '/admin/suppression/ended': {
-    /** Entries that are no longer on the list: removed with which justification, or expired; newest first */
-    get: {
-      parameters: {
-        query?: {
-          ending?: 'REMOVED' | 'EXPIRED'
-          cursor?: string
-          limit?: number
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['EndedSuppressions'] }> }
-    }
-  }
-  '/admin/suppression/{emailHash}/history': {
-    /** One address on all lists, with every change: also when it is on none any more */
-    get: {
-      parameters: {
-        path: {
-          emailHash: string
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['SuppressionHistory'] }> }
-    }
-  }
-  '/admin/suppression/look-up': {
-    /** The same by an address, which does not end up in a URL; empty lists when it never was suppressed */
-    post: {
-      parameters: None
-      requestBody: { content: { 'application/json': components['schemas']['LookUpSuppressionInput'] } }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['SuppressionHistory'] }> }
-    }
-  }
-  '/admin/companies/{companyId}/webhooks': {
-    /** Register an endpoint for a company; the answer shows its secret, once */
-    post: {
-      parameters: {
-        path: {
-          companyId: string
-        }
-      }
-      requestBody: { content: { 'application/json': components['schemas']['NewWebhookByAdminInput'] } }
-      responses: { 201: Answer<{ 'application/json': components['schemas']['WebhookWithSecret'] }> }
-    }
-  }
-  '/admin/webhooks': {
-    /** Webhook endpoints of every company: how many of their latest deliveries succeeded, and the last failure */
-    get: {
-      parameters: {
-        query?: {
-          companyId?: string
-          state?: 'enabled' | 'failing' | 'disabled'
-          cursor?: string
-          limit?: number
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['WebhookOverviewList'] }> }
-    }
-  }
-  '/admin/webhooks/{webhookId}': {
-    /** One webhook endpoint */
-    get: {
-      parameters: {
-        path: {
-          webhookId: string
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['WebhookOverview'] }> }
-    }
-  }
-  '/admin/companies/{companyId}/webhooks/{id}': {
-    /** Change an endpoint, disable it, or enable it again */
-    patch: {
-      parameters: {
-        path: {
-          companyId: string
-          id: string
-        }
-      }
-      requestBody: { content: { 'application/json': components['schemas']['WebhookChangeInput'] } }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['Webhook'] }> }
-    }
-    /** Remove an endpoint */
-    delete: {
-      parameters: {
-        path: {
-          companyId: string
-          id: string
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': {
-        id: string
-        deleted: true
-      } }> }
-    }
-  }
-  '/admin/companies/{companyId}/webhooks/{id}/rotate-secret': {
-    /** Make a new secret; the old one signs as well for 24 hours */
-    post: {
-      parameters: {
-        path: {
-          companyId: string
-          id: string
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['WebhookWithSecret'] }> }
-    }
-  }
-  '/admin/companies/{companyId}/webhooks/{id}/test': {
-    /** Send a webhook.test event */
-    post: {
-      parameters: {
-        path: {
-          companyId: string
-          id: string
-        }
-      }
-      responses: { 202: Answer<{ 'application/json': components['schemas']['WebhookDelivery'] }> }
-    }
-  }
-  '/admin/companies/{companyId}/webhooks/{id}/deliveries': {
-    /** Deliveries of the last seven days, newest first */
-    get: {
-      parameters: {
-        query?: {
-          status?: 'waiting' | 'delivered' | 'failed'
-          cursor?: string
-          limit?: number
-        }
-        path: {
-          companyId: string
-          id: string
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['WebhookDeliveryList'] }> }
-    }
-  }
-  '/admin/companies/{companyId}/webhooks/{id}/deliveries/{deliveryId}': {
-    /** One delivery with its request and the last answer */
-    get: {
-      parameters: {
-        path: {
-          id: string
-          deliveryId: string
-          companyId: string
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['WebhookExchange'] }> }
-    }
-  }
-  '/admin/companies/{companyId}/webhooks/{id}/deliveries/{deliveryId}/replay': {
-    /** Deliver it again, under the same webhook-id */
-    post: {
-      parameters: {
-        path: {
-          companyId: string
-          id: string
-          deliveryId: string
-        }
-      }
-      responses: { 202: Answer<{ 'application/json': components['schemas']['WebhookDelivery'] }> }
-    }
-  }
-  '/admin/templates': {
-    /** Templates with what became of their e-mails */
-    get: {
-      parameters: {
-        query?: {
-          /** Its own, and the starters that they do not replace */
-          companyId?: string
-          /** A part of the type */
-          text?: string
-          cursor?: string
-          limit?: number
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['TemplateOverviewList'] }> }
-    }
-  }
-  '/admin/templates/{templateId}': {
-    /** One template with its versions, and the content of one */
-    get: {
-      parameters: {
-        query?: {
-          /** The newest when absent */
-          version?: number
-        }
-        path: {
-          templateId: string
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['TemplateOfCompany'] }> }
-    }
-  }
-  '/admin/companies/{companyId}/templates': {
-    /** Create a template of a type and locale; its first version is a draft unless publish is true */
-    post: {
-      parameters: {
-        path: {
-          companyId: string
-        }
-      }
-      requestBody: { content: { 'application/json': components['schemas']['NewTemplateInput'] } }
-      responses: { 201: Answer<{ 'application/json': components['schemas']['TemplateWithVersions'] }> }
-    }
-  }
-  '/admin/companies/{companyId}/templates/{id}': {
-    /** Make a new draft from the newest version and these changes, in place of the draft there is */
-    patch: {
-      parameters: {
-        path: {
-          companyId: string
-          id: string
-        }
-      }
-      requestBody: { content: { 'application/json': components['schemas']['TemplateChangeInput'] } }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['TemplateWithVersions'] }> }
-    }
-    /** Delete a template with all versions; the starters of its type are used again */
-    delete: {
-      parameters: {
-        path: {
-          companyId: string
-          id: string
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': {
-        id: string
-        deleted: true
-      } }> }
-    }
-  }
-  '/admin/companies/{companyId}/templates/{id}/publish': {
-    /** Put the draft, or an older version, into use */
-    post: {
-      parameters: {
-        path: {
-          companyId: string
-          id: string
-        }
-      }
-      requestBody: { content: { 'application/json': components['schemas']['PublishTemplateInput'] } }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['TemplateWithVersions'] }> }
-    }
-  }
-  '/admin/templates/preview': {
-    /** Render what an editor holds, saved or not; nothing is stored or sent */
-    post: {
-      parameters: None
-      requestBody: { content: { 'application/json': components['schemas']['PreviewDraftInput'] } }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['DraftPreview'] }> }
     }
   }
 }

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { requireKey } from '../../companies/require-key.ts'
 import { listFiles, readFileContent, type StoredFile } from '../../outbox/content.ts'
-import { sendDownload } from '../../web/download.ts'
+import { asDownload } from '../../web/download.ts'
 import { Problem } from '../../web/problem.ts'
 import type { App } from '../../web/server.ts'
 import { uuidParam } from '../../web/validation.ts'
@@ -79,7 +79,8 @@ async function download(request: FastifyRequest, reply: FastifyReply, { db, pepp
   }
   const found = await readFileContent(db.pool, file.outboxId, ordinal)
   if (!found) throw new Problem('NOT_FOUND', { detail: 'Attachment not found' })
-  return sendDownload(reply, found.filename, found.content)
+  asDownload((name, value) => void reply.header(name, value), found.filename)
+  return found.content
 }
 
 const idOf = (ordinal: number) => `att_${ordinal}`

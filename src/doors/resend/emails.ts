@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { ownerOf, requireKey } from '../../companies/require-key.ts'
+import { logCancelled, throwUnlessDone } from '../../emails/change.ts'
 import { findEmail, listEmails } from '../../emails/emails.ts'
-import { logCancelled, throwUnlessDone } from '../../emails/routes.ts'
 import { findContent, findNames, findReplyTo, type StoredContent } from '../../outbox/content.ts'
 import type { EmailSummary } from '../../outbox/email-view.ts'
 import { cancelEmail, rescheduleEmail } from '../../outbox/schedule.ts'
@@ -58,7 +58,6 @@ async function list(request: FastifyRequest, db: Database) {
   const { limit, after, before } = request.query as PageQuery
   // One row more than the page shows whether there is another page.
   const rows = await listEmails(db.pool, {
-    ...NO_FILTER,
     owner: ownerOf(request),
     before: cursor('after', after),
     newerThan: cursor('before', before),
@@ -81,15 +80,6 @@ async function list(request: FastifyRequest, db: Database) {
 }
 
 const NO_NAMES: ReadonlyMap<string, string> = new Map()
-const NO_FILTER = {
-  status: null,
-  recipient: null,
-  tag: null,
-  externalId: null,
-  template: null,
-  createdAfter: null,
-  createdBefore: null,
-}
 
 function cursor(parameter: string, id: string | undefined): string | null {
   if (id === undefined) return null

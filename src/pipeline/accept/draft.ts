@@ -1,7 +1,7 @@
 import type { Draft, DraftAddress, DraftRecipientRecord } from '../../outbox/draft.ts'
 import type { SendBody } from '../../outbox/send-body.ts'
 import { encrypt, type KeyRing } from '../../platform/encryption.ts'
-import { addressKey, formatAddress, type MailAddress, parseAddress } from '../../platform/text/addresses.ts'
+import { addressKey, formatAddress, type MailAddress } from '../../platform/text/addresses.ts'
 import { normaliseDocument } from '../../platform/text/documents.ts'
 import { hashDocument, hashEmail } from '../../platform/text/hashing.ts'
 import { maxAttempts, type RetryPolicyName } from '../../settings/retry.ts'
@@ -119,13 +119,8 @@ export function senderOf(from: MailAddress | undefined, caller: Caller, settings
   const { defaultFrom, captureOnly } = settings
   return decideSender(from, {
     fromDomains: caller.fromDomains,
-    companyFrom: from || !caller.defaultFrom ? null : addressOf(caller.defaultFrom),
+    companyFrom: caller.defaultFrom,
     defaultFrom,
     nothingLeaves: captureOnly || caller.test,
   })
-}
-
-function addressOf(text: string): MailAddress | null {
-  const parsed = parseAddress(text)
-  return parsed.ok ? parsed.value : null
 }

@@ -143,8 +143,10 @@ function idempotencyKeyOf(request: FastifyRequest): string | undefined {
   return header
 }
 
+type Headers = { header: (name: string, value: string) => unknown }
+
 /** The body of the 202 for one e-mail. */
-export function sendAnswer(outcome: AcceptResult, reply: FastifyReply) {
+export function sendAnswer(outcome: AcceptResult, reply: Headers) {
   const answer = answerOrThrow(outcome, reply, refusals => refusalProblem([...refusals.values()][0]!))
   const [result] = answer.results
   if (result!.status !== 'ACCEPTED') throw refusalProblem(refusalOf(result!))
@@ -171,7 +173,7 @@ const sortByIndex = (errors: BatchError[]) => errors.sort((a, b) => a.index - b.
 /** The answer of this request, or the stored one of an earlier request with the same Idempotency-Key. */
 function answerOrThrow(
   outcome: AcceptResult,
-  reply: FastifyReply,
+  reply: Headers,
   problemOf: (refusals: Map<number, Refusal>) => Problem,
 ): RequestAnswer {
   if (outcome.kind === 'key-used-for-another-body') throw new Problem('IDEMPOTENCY_KEY_REUSED')

@@ -1,7 +1,7 @@
 import type { RenderedContent } from '../../outbox/content.ts'
 import type { EmailToSend } from '../../outbox/load.ts'
 import type { HtmlChecker } from '../../platform/html/check.ts'
-import { formatAddress, parseAddress } from '../../platform/text/addresses.ts'
+import { formatAddress } from '../../platform/text/addresses.ts'
 import { maskSensitive } from '../../platform/text/masking.ts'
 import type { FieldProblem } from '../../platform/text/refusal.ts'
 import { decideSender, type SenderSettings } from '../../settings/sender.ts'
@@ -79,10 +79,9 @@ const invalid = (code: string, message: string): Invalid => ({
 export function withSender(email: EmailToSend, { defaultFrom, captureOnly }: SenderSettings): EmailToSend | Invalid {
   if (email.from !== null) return email
   const { companySender } = email
-  const parsed = companySender?.defaultFrom ? parseAddress(companySender.defaultFrom) : null
   const sender = decideSender(undefined, {
     fromDomains: companySender?.fromDomains ?? [],
-    companyFrom: parsed?.ok ? parsed.value : null,
+    companyFrom: companySender?.defaultFrom ?? null,
     defaultFrom,
     nothingLeaves: captureOnly || email.test,
   })
