@@ -1,44 +1,50 @@
 import { lstat } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
-import { type Command, CommandFailed, reading, required, UsageError } from '../console/command.ts'
+import { type Answer, CommandFailed, command, option, UsageError, withStorageToRead, word } from '../console/command.ts'
 import { writeToFile } from '../console/output.ts'
 import { programVersion } from '../platform/version.ts'
 import { dumpLines } from './backup.ts'
 
-export const backupCommand: Command = {
-  usage: [
-    [
-      'backup FILE|- [--force]',
-      'everything in the database, as it stands at one moment; the gateway may go on meanwhile',
-    ],
-  ],
-  notes: [
-    'The secrets are not in it: keep secrets.json of DATA_DIR, or ENCRYPTION_KEY and HASH_PEPPER, in another place.',
-  ],
-  words: 1,
-  options: { force: { type: 'boolean', help: 'replace FILE, if there is one; an unfinished backup replaces nothing' } },
-  async run({ words: [file], values }) {
-    const target = required(file, 'FILE (- for standard output)')
-    if (target === '-' && values.json === true)
-      throw new UsageError('--json cannot be used with a backup to standard output')
-    if (values.force !== true) await refuseExisting(target)
-    return reading(async ({ url }) => {
-      const progress = { rows: 0 }
-      const lines = dumpLines(url, programVersion(), progress)
-      try {
-        if (target === '-') {
-          await writeToStandardOutput(lines)
-          return null
-        }
-        await writeToFile(target, lines, createGzip())
-      } finally {
-        // A target that cannot be written leaves the lines unread: this ends their transaction and its connection.
-        await lines.return(undefined)
-      }
-      return { json: { file: target, rows: progress.rows }, lines: [`${progress.rows} rows written to ${target}`] }
-    })()
-  },
+const options = { force: option.flag('replace FILE, if there is one; an unfinished backup replaces nothing') }
+
+const FILE = word('FILE|-', given => given, 'FILE (- for standard output)')
+
+const notes = [
+  'The secrets are not in it: keep secrets.json of DATA_DIR, or ENCRYPTION_KEY and HASH_PEPPER, in another place.',
+]
+
+export const backupCommand = command({ name: 'backup', notes, options }, action =>
+  action(
+    {
+      words: [FILE],
+      form: '[--force]',
+      what: 'everything in the database, as it stands at one moment; the gateway may go on meanwhile',
+      options: ['force'],
+      opens: 'nothing',
+    },
+    async ({ words: [target], options: { force }, json }) => {
+      if (target === '-' && json) throw new UsageError('--json cannot be used with a backup to standard output')
+      if (!force) await refuseExisting(target)
+      return withStorageToRead(({ url }) => backUp(url, target))
+    },
+  ),
+)
+
+async function backUp(url: string, target: string): Promise<Answer | null> {
+  const progress = { rows: 0 }
+  const lines = dumpLines(url, programVersion(), progress)
+  try {
+    if (target === '-') {
+      await writeToStandardOutput(lines)
+      return null
+    }
+    await writeToFile(target, lines, createGzip())
+  } finally {
+    // A target that cannot be written leaves the lines unread: this ends their transaction and its connection.
+    await lines.return(undefined)
+  }
+  return { json: { file: target, rows: progress.rows }, lines: [`${progress.rows} rows written to ${target}`] }
 }
 
 /** Of links and folders the writer says what is wrong with them. */
