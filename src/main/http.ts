@@ -26,7 +26,7 @@ import { type OperationRouteDeps, operationRoutes } from '../operations/health-r
 import { adminPeopleRoutes } from '../people/routes.ts'
 import { type SendRouteDeps, sendRoutes } from '../pipeline/accept/routes.ts'
 import { type ProviderEventDeps, providerEventRoutes } from '../pipeline/feedback/routes.ts'
-import { type AdminProviderDeps, adminProviderRoutes } from '../providers/routes.ts'
+import { type ProviderRouteDeps, providerRoutes } from '../providers/routes.ts'
 import { type SuppressionRouteDeps, suppressionRoutes } from '../suppression/routes.ts'
 import { templateRoutes } from '../templates/routes.ts'
 import { adminTemplateRoutes } from '../templates/routes-admin.ts'
@@ -56,8 +56,8 @@ export type AppDeps = SendRouteDeps &
   }
 
 /** The routes of the rooms, for keys and for administrators. */
-const roomRoutes = (deps: SuppressionRouteDeps): Route[] =>
-  [suppressionRoutes].flatMap(room => Object.values(room(deps)))
+const roomRoutes = (deps: ProviderRouteDeps & SuppressionRouteDeps): Route[] =>
+  [providerRoutes, suppressionRoutes].flatMap(room => Object.values(room(deps)))
 
 export async function buildApp(deps: AppDeps): Promise<App> {
   const app = baseApp({ ...deps, refuse: refuseInForm })
@@ -109,11 +109,9 @@ export async function buildOperationsApp(deps: OperationRouteDeps & BaseDeps): P
 
 export type AdminAppDeps = AdminAuthOptions &
   SqlRouteDeps &
+  ProviderRouteDeps &
   SuppressionRouteDeps &
-  Omit<
-    CompanyAdminDeps & AdminProviderDeps & AdminEmailDeps & AdminEmailActionDeps,
-    Exclude<keyof AdminRouteDeps, 'db'>
-  >
+  Omit<CompanyAdminDeps & AdminEmailDeps & AdminEmailActionDeps, Exclude<keyof AdminRouteDeps, 'db'>>
 
 /** A browser gets the page of the admin UI, before it is asked who it is; programs get JSON. */
 export function allAdminRoutes(admin: App, appDeps: AdminAppDeps, routes: Route[]): void {
@@ -132,7 +130,6 @@ export function allAdminRoutes(admin: App, appDeps: AdminAppDeps, routes: Route[
   adminDeadLetterRoutes(admin, deps)
   adminBulkActionRoutes(admin, deps)
   companyAdminRoutes(admin, deps)
-  adminProviderRoutes(admin, deps)
   adminInboxRoutes(admin, deps)
   adminInboxFileRoutes(admin, deps)
   adminPeopleRoutes(admin, deps)
