@@ -14,11 +14,12 @@ import {
   word,
 } from '../console/command.ts'
 import { capitalised } from '../console/words.ts'
-import type { DnsRecord } from '../providers/domains.ts'
+import { type DnsRecord, ProviderDomainsFailed } from '../providers/domains.ts'
 import { explainAws } from '../providers/ses/explain-aws.ts'
 import { DEFAULT_SES_NAME, sesNames } from '../providers/ses/names.ts'
 import { readInUse } from '../settings/processes.ts'
-import { addDomain, checkDomain, type DomainState } from './domains.ts'
+import { missingSetting } from '../settings/settings.ts'
+import { addDomain, checkDomain, composeDomains, type DomainState } from './domains.ts'
 import { findDomain, listDomains } from './stored.ts'
 
 const DOMAIN = word('DOMAIN', given => {
@@ -118,12 +119,9 @@ export const domainCommand = command({ name: 'domain', notes, options }, action 
 
 /** The providers are those of the running gateway; their credentials are those of this shell. */
 async function depsOf({ db, config }: Reading) {
-  const { composeDomains } = await import('./compose.ts')
   const { providers } = await readInUse(db.pool, config)
-  const missing = providers.flatMap(entry => {
-    if (entry === 'ses' && !config.AWS_REGION) return ['AWS_REGION']
-    return entry === 'resend' && !config.RESEND_API_KEY ? ['RESEND_API_KEY'] : []
-  })
+  const ofDomains = providers.filter(entry => entry !== 'smtp')
+  const missing = ofDomains.flatMap(entry => missingSetting(entry, config) ?? [])
   if (missing.length > 0)
     throw new CommandFailed(
       `The gateway sends with ${providers.join(', ')}, and ${missing.join(', ')} is not set in this shell.`,
@@ -134,7 +132,6 @@ async function depsOf({ db, config }: Reading) {
 
 async function asked<T>({ config }: Reading, act: () => Promise<T>): Promise<T> {
   const names = sesNames(config.SES_CONFIGURATION_SET ?? DEFAULT_SES_NAME)
-  const { ProviderDomainsFailed } = await import('../providers/domains.ts')
   try {
     return await explainAws({ region: config.AWS_REGION ?? 'REGION', account: 'ACCOUNT_ID', names }, [], act)
   } catch (error) {

@@ -12,6 +12,9 @@ import {
   type ProviderDomains,
   ProviderDomainsFailed,
 } from '../providers/domains.ts'
+import { openDomains } from '../providers/table.ts'
+import { senderSettings } from '../settings/sender.ts'
+import type { Settings } from '../settings/settings.ts'
 import {
   type Allowed,
   addDomainRow,
@@ -32,6 +35,16 @@ export type DomainDeps = {
   lookup: DnsLookup
   /** The domain of EMAIL_FROM is the operator's: no company adds it, and nobody removes it at a provider. */
   operatorsDomain: string
+}
+
+/** `entries`: the providers in use, which a command reads from the running gateway. */
+export function composeDomains(config: Settings, db: Database, entries = config.EMAIL_PROVIDER): DomainDeps {
+  return {
+    db,
+    lookup: dnsLookup(config.DNS_SERVERS),
+    openProviders: () => openDomains(entries, config),
+    operatorsDomain: senderSettings(config).defaultFrom.domain,
+  }
 }
 
 type CheckedRecord = DnsRecord & { state?: RecordState }

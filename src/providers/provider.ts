@@ -1,7 +1,7 @@
 import { pipeline, Readable, Transform } from 'node:stream'
+import type { RateHint } from './answers.ts'
 import type { ProviderFailure } from './errors/classify.ts'
 import { ANSWER_TOO_LARGE } from './errors/network.ts'
-import type { RateHint } from './resend/rate-headers.ts'
 
 export type OutgoingMessage = {
   outboxId: string

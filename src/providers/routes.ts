@@ -4,8 +4,8 @@ import { literal, type Queryable, sql } from '../platform/postgres/query.ts'
 import { performedBy } from '../web/access.ts'
 import { Problem } from '../web/problem.ts'
 import { route } from '../web/route.ts'
-import { baseRate } from './rate.ts'
 import { listProviders, type ProviderRow } from './state.ts'
+import { baseRate } from './table.ts'
 import { rateAfter } from './throttle.ts'
 
 export type ProviderRouteDeps = {

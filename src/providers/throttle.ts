@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
+import type { RateHint } from './answers.ts'
 import type { Provider, SendResult } from './provider.ts'
-import type { RateHint } from './resend/rate-headers.ts'
 import type { ProviderRow, SlowDown } from './state.ts'
 
 export type ThrottleStore = {

@@ -1685,61 +1685,6 @@ export interface paths {
       }
     }
   }
-  '/admin/providers': {
-    /** The providers: who is parked and why, their rates, and their errors by code */
-    get: {
-      parameters: {
-        query?: {
-          /** How far back errors are counted */
-          hours?: number
-        }
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': {
-          data: (components['schemas']['ProviderState'])[]
-          hours: number
-        } }>
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/providers/{name}/probe': {
-    /** Try a parked provider now: the next e-mail is sent as a probe */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          name: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': {
-          name: string
-          /** Why it was parked */
-          reasonCode: string
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
   '/admin/inbox': {
     /** What capture kept, newest first, without the contents */
     get: {
@@ -2081,6 +2026,59 @@ export interface paths {
         403: Refusal
         413: Refusal
         415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/providers': {
+    /** The providers: who is parked and why, their rates, and their errors by code */
+    get: {
+      parameters: {
+        query?: {
+          /** How far back errors are counted */
+          hours?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          data: (components['schemas']['ProviderState'])[]
+          hours: number
+        } }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/providers/{name}/probe': {
+    /** Try a parked provider now: the next e-mail is sent as a probe */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          name: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          name: string
+          /** Why it was parked */
+          reasonCode: string
+        } }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
         422: Refusal
         429: Refusal
         503: Refusal

@@ -1,12 +1,12 @@
 import { type Company, listCompanies } from '../../companies/companies.ts'
 import type { Queryable } from '../../platform/postgres/query.ts'
 import { parseAddress } from '../../platform/text/addresses.ts'
-import type { makeProvider } from '../../providers/clients.ts'
 import { listTopics } from '../../providers/ses/sns.ts'
+import type { makeProvider } from '../../providers/table.ts'
 import { silenceAwsSdkWarning } from '../../settings/config.ts'
 import type { InUse } from '../../settings/processes.ts'
 import { recordedSettings } from '../../settings/recorded.ts'
-import type { Settings } from '../../settings/settings.ts'
+import { missingSetting, type Settings } from '../../settings/settings.ts'
 import type { Check } from './command.ts'
 import { sesChecks } from './ses.ts'
 
@@ -18,7 +18,7 @@ const MAX_DOMAINS = 50
 export async function probeChecks(inUse: InUse, config: Settings, db: Queryable): Promise<Check[]> {
   const real = inUse.providers.filter(entry => entry !== 'capture')
   if (real.length === 0) return [{ name: 'probe', state: 'ok', detail: 'capture needs no connection' }]
-  const { makeProvider: make } = await import('../../providers/clients.ts')
+  const { makeProvider: make } = await import('../../providers/table.ts')
   const domains = senderDomains(await listCompanies(db), inUse.settings.EMAIL_FROM ?? config.EMAIL_FROM)
   const found = await Promise.all(real.map(entry => differing(entry, inUse, config) ?? probe(entry, config, make)))
   const details = await Promise.all(
@@ -58,12 +58,6 @@ const DESTINATION: Record<string, 'SMTP_URL' | 'RESEND_BASE_URL' | 'AWS_ENDPOINT
   smtp: 'SMTP_URL',
   resend: 'RESEND_BASE_URL',
   ses: 'AWS_ENDPOINT_URL_SESV2',
-}
-
-function missingSetting(entry: string, config: Settings): string | null {
-  if (entry === 'smtp') return config.SMTP_URL ? null : 'SMTP_URL'
-  if (entry === 'resend') return config.RESEND_API_KEY ? null : 'RESEND_API_KEY'
-  return entry.includes(':') || config.AWS_REGION ? null : 'AWS_REGION'
 }
 
 type Domains = Map<string, string[]>

@@ -5,7 +5,7 @@ import type { Author } from '../../audit/audit.ts'
 import { type Answer, type Reading, UsageError } from '../../console/command.ts'
 import { listProcesses } from '../../settings/processes.ts'
 import { AwsCallFailed } from '../aws.ts'
-import { explainAws } from './explain-aws.ts'
+import { explainAws, type IamScope } from './explain-aws.ts'
 import { SES_EVENTS_PATH, type SesNames, topicParts } from './names.ts'
 import {
   createConfigurationSet,
@@ -13,7 +13,6 @@ import {
   createTopic,
   findTopic,
   hasConfigurationSet,
-  type IamScope,
   listDestinations,
   planSesSetup,
   policyWithPublish,

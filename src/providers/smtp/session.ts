@@ -4,7 +4,7 @@ import SMTPConnection, {
   type SMTPConnectionOptions,
   type SMTPConnectionSendInfo,
 } from 'nodemailer/lib/smtp-connection'
-import { orAborted } from '../thrown.ts'
+import { orAborted } from '../answers.ts'
 
 export type SmtpSettings = SMTPConnectionOptions & { auth?: SMTPConnectionAuth }
 export type SmtpEnvelope = { from: string; to: string[]; size: number }
