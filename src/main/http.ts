@@ -12,7 +12,7 @@ import { adminDeadLetterRoutes } from '../dead-letters/routes.ts'
 import type { DomainRouteDeps } from '../doors/resend/domains.ts'
 import { isResendPath, sendResendError } from '../doors/resend/errors.ts'
 import { resendRoutes } from '../doors/resend/routes.ts'
-import { adminQueueRoutes, type SqlRouteDeps, sqlRoutes } from '../doors/sql/routes.ts'
+import { enqueueRoute, queueRoutes, type SqlRouteDeps } from '../doors/sql/routes.ts'
 import { type EmailRouteDeps, emailChangeRoutes, emailRoutes } from '../emails/routes.ts'
 import { type AdminEmailDeps, adminEmailDetailRoutes, adminEmailRoutes } from '../emails/routes-admin.ts'
 import { adminEmailContentRoutes } from '../emails/routes-content.ts'
@@ -57,7 +57,7 @@ export type AppDeps = SendRouteDeps &
 
 /** The routes of the rooms, for keys and for administrators. */
 const roomRoutes = (deps: ProviderRouteDeps & SuppressionRouteDeps): Route[] =>
-  [providerRoutes, suppressionRoutes].flatMap(room => Object.values(room(deps)))
+  [providerRoutes, queueRoutes, suppressionRoutes].flatMap(room => Object.values(room(deps)))
 
 export async function buildApp(deps: AppDeps): Promise<App> {
   const app = baseApp({ ...deps, refuse: refuseInForm })
@@ -71,7 +71,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     emailResendRoutes(api, deps)
     webhookRoutes(api, deps)
     webhookDeliveryRoutes(api, deps)
-    sqlRoutes(api, deps)
+    enqueueRoute(api, deps)
     templateRoutes(api, deps)
     templateUseRoutes(api, deps)
     const routes = roomRoutes(deps)
@@ -135,7 +135,6 @@ export function allAdminRoutes(admin: App, appDeps: AdminAppDeps, routes: Route[
   adminPeopleRoutes(admin, deps)
   adminStatsRoutes(admin, deps)
   adminLedgerRoutes(admin, deps)
-  adminQueueRoutes(admin, deps)
   register(admin, routes, {
     kind: 'admin',
     authorize: auth.authorize,

@@ -2006,32 +2006,6 @@ export interface paths {
       }
     }
   }
-  '/admin/queue/process': {
-    /** Bring scheduled retries forward */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['ProcessQueueByAdminInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': {
-          processed: number
-          outboxIds: (string)[]
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
   '/admin/providers': {
     /** The providers: who is parked and why, their rates, and their errors by code */
     get: {
@@ -2079,6 +2053,32 @@ export interface paths {
         403: Refusal
         404: Refusal
         409: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/queue/process': {
+    /** Bring scheduled retries forward */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['ProcessQueueByAdminInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': {
+          processed: number
+          outboxIds: (string)[]
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
         422: Refusal
         429: Refusal
         503: Refusal
