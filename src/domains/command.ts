@@ -203,7 +203,7 @@ function quoted(value: string): string {
   return parts.map(part => `"${part.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`).join(' ')
 }
 
-export type ShownRecord = DnsRecord & { state?: string }
+type ShownRecord = DnsRecord & { state?: string }
 
 /** Columns for a terminal. The value comes last: it may be long. */
 export function recordTable(records: readonly ShownRecord[]): string[] {

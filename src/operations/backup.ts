@@ -12,7 +12,7 @@ const OTHER_ROWS_AT_ONCE = 2_000
 /** One spelling of every value, whatever the server's defaults are. */
 export const SPELLING = { datestyle: 'ISO', timezone: 'UTC', extra_float_digits: '1', intervalstyle: 'postgres' }
 
-export type DumpProgress = { rows: number }
+type DumpProgress = { rows: number }
 
 /** The lines of a backup: everything as it stood at one moment, while the gateway goes on. Memory does not grow with the database. */
 export async function* dumpLines(url: string, program: string, progress: DumpProgress): AsyncGenerator<string> {
@@ -78,7 +78,7 @@ function listSequences(db: Queryable): Promise<{ name: string; value: string }[]
  * The file is text, compressed with gzip: a header, then for every table a line with its name and a line for each of its rows, then an
  * end with the SHA-256 of all lines before it. A row is the JSON string of what Postgres writes for `table::text`.
  */
-export const FORMAT = 'email-gateway-backup'
+const FORMAT = 'email-gateway-backup'
 export const FORMAT_VERSION = 1
 
 export const headerSchema = z.object({
@@ -138,7 +138,7 @@ export async function listColumns(db: Queryable, table: string): Promise<string[
 }
 
 /** The days that have partitions. */
-export async function listDays(db: Queryable): Promise<string[]> {
+async function listDays(db: Queryable): Promise<string[]> {
   const rows = await sql<{ day: string }>(db)`
     select to_date(right(c.relname, 8), 'YYYYMMDD')::text as day from pg_inherits i join pg_class c on c.oid = i.inhrelid
      where i.inhparent = 'email_outbox'::regclass order by 1`

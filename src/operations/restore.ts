@@ -25,7 +25,7 @@ export class RestoreRefused extends Error {
 const ROWS_AT_ONCE = 1_000
 const BYTES_AT_ONCE = 4_000_000
 
-export type Restored = { takenAt: string; rows: number }
+type Restored = { takenAt: string; rows: number }
 
 /** All of it in one transaction, into a database that was migrated and never used. `check` runs before the commit. */
 export async function restoreLines(

@@ -93,7 +93,7 @@ function limitAnswer(body: Readable): Readable {
   return pipeline(body, limited, () => {})
 }
 
-export type ProviderTag = { name: string; value: string }
+type ProviderTag = { name: string; value: string }
 
 /** SES and Resend both allow ASCII letters, digits, _ and -, at most 256 characters. */
 const MAX_CHARS = 256

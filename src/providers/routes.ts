@@ -122,7 +122,7 @@ function toView(row: ProviderRow, used: ProviderActivity | undefined, now: Now):
 }
 
 type ProviderErrors = { code: string; count: number; lastAt: Date }
-export type ProviderActivity = {
+type ProviderActivity = {
   name: string
   /** E-mails that it took in the last minute. */
   sentLastMinute: number
@@ -136,7 +136,7 @@ const MAX_FAILURES = 5_000
 const MAX_EMAILS = 2_000
 
 /** Every provider that was used lately, or failed in the last `hours`. */
-export async function readProviderActivity(db: Queryable, hours: number): Promise<ProviderActivity[]> {
+async function readProviderActivity(db: Queryable, hours: number): Promise<ProviderActivity[]> {
   const rows = await sql<ProviderActivity>(db, 'read-provider-activity')`
     with failures as (
        select outbox_id, created_at, coalesce(metadata ->> 'errorCode', type) as code from email_events
@@ -175,7 +175,7 @@ export async function readProviderActivity(db: Queryable, hours: number): Promis
  * The next e-mail of any worker probes the parked provider: each reads the time within a second. Returns the reason why it was parked;
  * null: it is not.
  */
-export async function requestProbe(db: Queryable, name: string, performedBy: string): Promise<string | null> {
+async function requestProbe(db: Queryable, name: string, performedBy: string): Promise<string | null> {
   const [row] = await sql<{ code: string }>(db, 'request-probe')`
     with known as materialized (select name, reason_code, probes, probe_at from providers where name = ${name} and state = 'open' for update),
      asked as (

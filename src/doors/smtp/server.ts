@@ -231,7 +231,7 @@ export type SmtpDeps = {
 export type Session = SMTPServerSession
 
 /** MAIL FROM: who sends, and whether the company may send one more now. The envelope sender is not used: the header From counts. */
-export async function startMessage(session: Session, { verify, tokens }: SmtpDeps): Promise<void> {
+async function startMessage(session: Session, { verify, tokens }: SmtpDeps): Promise<void> {
   const { companyId, ratePerSecond } = await keyOf(session.user, verify)
   if (ratePerSecond === null) return
   const draw = await tokens.add({ companyId, ratePerSecond, amount: 1 })
@@ -241,7 +241,7 @@ export async function startMessage(session: Session, { verify, tokens }: SmtpDep
 }
 
 /** RCPT TO. */
-export function addRecipient({ address }: SMTPServerAddress, { envelope }: Session, limits: SmtpLimits): void {
+function addRecipient({ address }: SMTPServerAddress, { envelope }: Session, limits: SmtpLimits): void {
   if (envelope.rcptTo.length >= limits.recipients)
     throw new Refused(452, '4.5.3', `A message may have at most ${limits.recipients} recipients`)
   const parsed = parseBareAddress(address)
@@ -249,7 +249,7 @@ export function addRecipient({ address }: SMTPServerAddress, { envelope }: Sessi
 }
 
 /** DATA: returns the text of the 250, after the commit. */
-export async function receiveMessage(
+async function receiveMessage(
   stream: SMTPServerDataStream,
   session: Session,
   deps: SmtpDeps,
@@ -361,7 +361,7 @@ function tooMany({ length }: string[]): FieldProblem[] {
 }
 
 /** Open connections by client network. */
-export class ConnectionCounts {
+class ConnectionCounts {
   readonly #perNetwork: number
   readonly #counts = new Map<string, number>()
   readonly #networks = new Map<string, string>()
@@ -428,12 +428,12 @@ export const SMTP_LIMITS: SmtpLimits = {
 }
 
 /** A client that has logged in. The key is checked again for every message, so that a revoked one ends within a second. */
-export type SmtpUser = { apiKey: string }
+type SmtpUser = { apiKey: string }
 
-export type VerifyKey = (presented: string) => Promise<KeyCheck>
+type VerifyKey = (presented: string) => Promise<KeyCheck>
 
 /** AUTH: the API key is the password; the user name is free. */
-export function loginCheck(verify: VerifyKey) {
+function loginCheck(verify: VerifyKey) {
   const limits = new LoginLimits()
   return async function logIn(user: string, apiKey: string, remoteAddress: string): Promise<SmtpUser> {
     const check = await verify(apiKey)

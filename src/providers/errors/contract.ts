@@ -47,7 +47,7 @@ const RULE_TABLES = [
 ]
 
 /** The gateway's code of every rule, for every provider. */
-export const OWN_CODES: ReadonlyMap<string, ErrorRule> = new Map(
+const OWN_CODES: ReadonlyMap<string, ErrorRule> = new Map(
   [
     ...RULE_TABLES.flatMap(table => [...table.values()]),
     ...REFINEMENTS.map(({ rule }) => rule),
@@ -56,7 +56,7 @@ export const OWN_CODES: ReadonlyMap<string, ErrorRule> = new Map(
   ].flatMap(rule => PROVIDER_NAMES.map(provider => [codeOf(rule, provider), rule])),
 )
 
-export function ruleForOwnCode(code: string): ErrorRule | undefined {
+function ruleForOwnCode(code: string): ErrorRule | undefined {
   const statusCode = /_HTTP_(\d{3})$/.exec(code)?.[1]
   return statusCode ? ruleForHttpStatus(Number(statusCode)) : OWN_CODES.get(code)
 }

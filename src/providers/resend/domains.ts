@@ -15,7 +15,7 @@ const listSchema = z.object({
   data: z.array(z.object({ id: z.string(), name: z.string(), status: z.string().default('unknown') })),
   has_more: z.boolean().optional(),
 })
-export type ListedDomain = { name: string; status: string }
+type ListedDomain = { name: string; status: string }
 const domainSchema = z.object({
   id: z.string(),
   status: z.string(),

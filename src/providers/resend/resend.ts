@@ -12,7 +12,7 @@ import {
   type SendResult,
 } from '../provider.ts'
 
-export type ResendOptions = { apiKey: string; baseUrl?: string }
+type ResendOptions = { apiKey: string; baseUrl?: string }
 
 export const RESEND_BASE_URL = 'https://api.resend.com'
 

@@ -24,7 +24,7 @@ import {
   type SendResult,
 } from '../provider.ts'
 
-export type SesOptions = {
+type SesOptions = {
   /** `ses`, or `ses:eu-west-1` where several regions are in use. */
   name: string
   region: string

@@ -162,7 +162,7 @@ export async function listDestinations(client: SESv2Client, ConfigurationSetName
   }))
 }
 
-export type WantedDestination = { configurationSet: string; name: string; topicArn: string }
+type WantedDestination = { configurationSet: string; name: string; topicArn: string }
 
 export async function createDestination(client: SESv2Client, wanted: WantedDestination): Promise<void> {
   const command = new CreateConfigurationSetEventDestinationCommand(toRequest(wanted))
@@ -254,7 +254,7 @@ export async function subscribe(client: SNSClient, TopicArn: string, endpoint: s
   await named('sns:Subscribe', () => client.send(command, withinTime()))
 }
 
-export type Subscriber = { url: string; confirmed: boolean }
+type Subscriber = { url: string; confirmed: boolean }
 
 export async function listSubscriptions(client: SNSClient, TopicArn: string): Promise<Subscriber[]> {
   const all: Subscriber[] = []
