@@ -246,15 +246,21 @@ export const option = {
   }),
 }
 
-/** A word after the action: `ID`, `[FILE]` (may be absent), `ID…` (one or more), or one that is parsed. */
+/** A word after the action: `ID`, `[FILE]` (may be absent), `ID…` (one or more), `[-- ARGUMENTS]` (of another program), or one that is parsed. */
 export type WordSpec = string | TypedWord<unknown>
-export type TypedWord<T> = { name: string; parse: (given: string) => T }
-export const word = <T>(name: string, parse: (given: string) => T): TypedWord<T> => ({ name, parse })
+export type TypedWord<T> = { name: string; parse: (given: string) => T; whatIsMissing: string }
+export const word = <T>(name: string, parse: (given: string) => T, whatIsMissing = name): TypedWord<T> => ({
+  name,
+  parse,
+  whatIsMissing,
+})
 
 type WordValue<W> = W extends TypedWord<infer T> ? T : W extends `[${string}]` ? string | undefined : string
 type WordValues<W extends readonly WordSpec[]> = W extends readonly [`${string}…`]
   ? [string, ...string[]]
-  : { -readonly [K in keyof W]: WordValue<W[K]> }
+  : W extends readonly [`[-- ${string}]`]
+    ? string[]
+    : { -readonly [K in keyof W]: WordValue<W[K]> }
 
 type TypedOptions = Record<string, TypedOption<unknown>>
 type OptionValues<O extends TypedOptions, N extends keyof O> = {
@@ -269,6 +275,8 @@ type ActionSpec<O extends TypedOptions, W extends readonly WordSpec[], N extends
   /** The options in the usage line. */
   form?: string
   what: string
+  /** A second usage line: the options in it, and what it does. */
+  otherwise?: [form: string, what: string]
   options?: readonly N[]
   /** reading: without the secrets of the database; writing: it is refused without them. */
   opens: S
@@ -286,6 +294,7 @@ type AnyAction = {
   words: readonly WordSpec[]
   form: string
   what: string
+  otherwise?: [form: string, what: string] | undefined
   options: readonly string[]
   run: (input: Input, words: string[]) => Promise<Answer | null>
 }
@@ -303,14 +312,14 @@ export function command<O extends TypedOptions>(
     return {
       ...rest,
       options,
-      usage: [[formOf(name, made), made.what]],
+      usage: usageOf(name, made),
       words: mostWords(made),
       run: async input => made.run(input, input.words),
     }
   return {
     ...rest,
     options: withActions(options, made),
-    usage: Object.entries(made).map(([action, spec]) => [formOf(`${name} ${action}`, spec), spec.what]),
+    usage: Object.entries(made).flatMap(([action, spec]) => usageOf(`${name} ${action}`, spec)),
     words: Object.fromEntries(Object.entries(made).map(([action, spec]) => [action, mostWords(spec)])),
     run: async input => {
       const [given, ...words] = input.words
@@ -341,12 +350,13 @@ const isAction = (made: AnyAction | Record<string, AnyAction>): made is AnyActio
 const actionMaker =
   <O extends TypedOptions>(all: O): ActionMaker<O> =>
   (spec, run) => {
-    const { words = [], form = '', what, options = [], opens, check } = spec
+    const { words = [], form = '', what, otherwise, options = [], opens, check } = spec
     const names = options as readonly string[]
     return {
       words,
       form,
       what,
+      otherwise,
       options: names,
       async run({ values, envFile, answerNow }, given) {
         const unused = Object.keys(values).find(name => name !== 'json' && !names.includes(name))
@@ -371,17 +381,25 @@ function use<T>(opens: Opens, run: (opened: Opened | Reading | undefined) => Pro
 
 const nameOf = (spec: WordSpec) => (typeof spec === 'string' ? spec : spec.name)
 
-function readWords(specs: readonly WordSpec[], given: string[]): unknown[] {
+const isOfAnotherProgram = (spec: WordSpec) => nameOf(spec).startsWith('[-- ')
+
+function readWords(all: readonly WordSpec[], given: string[]): unknown[] {
+  const specs = all.filter(spec => !isOfAnotherProgram(spec))
   const read = specs.map((spec, index) => {
     if (/^\[.*\]$/.test(nameOf(spec))) return given[index]
-    const text = required(given[index], nameOf(spec).replace(/…$/, ''))
-    return typeof spec === 'string' ? text : spec.parse(text)
+    if (typeof spec === 'string') return required(given[index], spec.replace(/…$/, ''))
+    return spec.parse(required(given[index], spec.whatIsMissing))
   })
   return [...read, ...given.slice(specs.length)]
 }
 
 const mostWords = ({ words }: AnyAction) =>
-  words.some(spec => nameOf(spec).endsWith('…')) ? Number.POSITIVE_INFINITY : words.length
+  words.some(spec => nameOf(spec).endsWith('…') || isOfAnotherProgram(spec)) ? Number.POSITIVE_INFINITY : words.length
+
+const usageOf = (called: string, action: AnyAction): Command['usage'] => [
+  [formOf(called, action), action.what],
+  ...(action.otherwise ? [[`${called} ${action.otherwise[0]}`, action.otherwise[1]] as [string, string]] : []),
+]
 
 const formOf = (called: string, { words, form }: AnyAction) =>
   [called, ...words.map(nameOf), form].filter(part => part !== '').join(' ')

@@ -47,7 +47,7 @@ import { bareAddress } from '../platform/text/addresses.ts'
 import { rangeEndSchema } from '../platform/text/instant.ts'
 import { maskEmail } from '../platform/text/masking.ts'
 import { isUuid } from '../platform/text/uuid.ts'
-import { ERROR_CODES, vocabularyOf } from '../providers/errors/codes.ts'
+import { ERROR_CODES, vocabularyOf } from '../providers/errors/contract.ts'
 import { purgeMatching, replayMatching, replayNamed } from './jobs.ts'
 
 const FILTERS = ['company', 'code', 'status', 'since', 'until'] as const

@@ -3,125 +3,125 @@ import { listCompanies } from '../companies/companies.ts'
 import { parseFromDomain } from '../companies/settings.ts'
 import {
   type Answer,
-  actionOf,
-  type Command,
   CommandFailed,
-  type Input,
+  command,
   notFound,
   operator,
+  option,
   type Reading,
-  reading,
   required,
-  text,
   UsageError,
-  writing,
+  word,
 } from '../console/command.ts'
 import { capitalised } from '../console/words.ts'
-import type { DnsRecord } from '../providers/domains.ts'
+import { type DnsRecord, ProviderDomainsFailed } from '../providers/domains.ts'
 import { explainAws } from '../providers/ses/explain-aws.ts'
 import { DEFAULT_SES_NAME, sesNames } from '../providers/ses/names.ts'
 import { readInUse } from '../settings/processes.ts'
-import { addDomain, checkDomain, type DomainState } from './domains.ts'
+import { missingSetting } from '../settings/settings.ts'
+import { addDomain, checkDomain, composeDomains, type DomainState } from './domains.ts'
 import { findDomain, listDomains } from './stored.ts'
 
-export const domainCommand: Command = {
-  usage: [
-    [
-      'domain add DOMAIN --company NAME [--zone]',
-      'create the domain at the provider and print the DNS records to publish',
-    ],
-    ['domain list [--company NAME]', 'the sender domains of one company, or of all'],
-    [
-      'domain check DOMAIN --company NAME [--zone]',
-      'look at DNS and at the provider; a verified domain may be used by the company from then on',
-    ],
-  ],
-  notes: [
-    'With Amazon SES and Resend the domain is created there. With SMTP there is nothing to create: the relay signs, and the domain is allowed at once.',
-  ],
-  words: { add: 1, list: 0, check: 1 },
-  options: {
-    company: { type: 'string', value: 'ID|NAME', help: 'whose domain it is' },
-    zone: { type: 'boolean', help: 'print the records as a zone file instead of a table', actions: ['add', 'check'] },
-  },
-  run({ words: [action, domain], values }) {
-    const act = actionOf(ACTIONS, action, 'domain')
-    return act(domain, values)
-  },
+const DOMAIN = word('DOMAIN', given => {
+  const parsed = parseFromDomain(given)
+  if (!parsed.ok) throw new UsageError(`"${given}" ${parsed.problem}`)
+  return parsed.value
+})
+
+const options = {
+  company: option.text('ID|NAME', 'whose domain it is'),
+  zone: option.flag('print the records as a zone file instead of a table'),
 }
 
-type Action = (domain: string | undefined, values: Input['values']) => Promise<Answer>
+const notes = [
+  'With Amazon SES and Resend the domain is created there. With SMTP there is nothing to create: the relay signs, and the domain is allowed at once.',
+]
 
-const ACTIONS: Record<'add' | 'list' | 'check', Action> = {
-  add: writing(async (opened, given, values) => {
-    const domain = domainOf(given)
-    const company = await requireCompany(opened.db, required(text(values, 'company'), '--company'))
-    const author = { performedBy: operator() }
-    const deps = await depsOf(opened)
-    const added = await asked(opened, () =>
-      addDomain(deps, { companyId: company.companyId, domain, vouched: true }, author),
-    )
-    if (added.kind === 'taken') throw taken(domain, added.by)
-    if (added.kind === 'too-many')
-      throw new CommandFailed(`${company.name} has the maximum number of domains.`, 'DOMAIN_LIMIT_REACHED')
-    // With SMTP or capture nobody has to verify anything.
-    if (added.state.atProviders.length > 0) return answerOf(added.state, values, next(added.state))
-    return checked(opened, added.state.row.domainId, company.companyId, values)
-  }),
-  list: reading(async ({ db }, _given, values) => {
-    const name = text(values, 'company')
-    const companyId = name === undefined ? null : (await requireCompany(db, name)).companyId
-    const rows = await listDomains(db.pool, companyId)
-    const managed = new Set(rows.map(({ companyId, domain }) => `${companyId} ${domain}`))
-    const others = (await listCompanies(db.pool))
-      .filter(company => companyId === null || company.companyId === companyId)
-      .flatMap(company => company.fromDomains.map(domain => ({ company, domain })))
-      .filter(({ company, domain }) => !managed.has(`${company.companyId} ${domain}`))
-    const data = [
-      ...rows.map(({ domain, companyName, verifiedAt, allowed }) => ({
-        domain,
-        company: companyName,
-        state: !allowed
-          ? 'not verified'
-          : verifiedAt
-            ? `verified ${verifiedAt.toISOString()}`
-            : 'allowed by an administrator',
-      })),
-      ...others.map(({ company, domain }) => ({ domain, company: company.name, state: 'allowed by an administrator' })),
-    ]
-    const lines = data.map(({ domain, company, state }) => `${domain}  ${company}  (${state})`)
-    return { json: { data }, lines: lines.length > 0 ? lines : ['No domains yet.'] }
-  }),
-  check: writing(async (opened, given, values) => {
-    const domain = domainOf(given)
-    const { companyId, name, fromDomains } = await requireCompany(
-      opened.db,
-      required(text(values, 'company'), '--company'),
-    )
-    const managed = await findDomain(opened.db.pool, companyId, domain)
-    if (!managed && fromDomains.includes(domain)) return allowedByAdministrator(domain, name, values)
-    if (!managed)
+export const domainCommand = command({ name: 'domain', notes, options }, action => ({
+  add: action(
+    {
+      words: [DOMAIN],
+      form: '--company NAME [--zone]',
+      what: 'create the domain at the provider and print the DNS records to publish',
+      options: ['company', 'zone'],
+      opens: 'writing',
+    },
+    async ({ words: [domain], options: { company, zone } }, opened) => {
+      const { companyId, name } = await requireCompany(opened.db, required(company, '--company'))
+      const deps = await depsOf(opened)
+      const added = await asked(opened, () =>
+        addDomain(deps, { companyId, domain, vouched: true }, { performedBy: operator() }),
+      )
+      if (added.kind === 'taken') throw taken(domain, added.by)
+      if (added.kind === 'too-many')
+        throw new CommandFailed(`${name} has the maximum number of domains.`, 'DOMAIN_LIMIT_REACHED')
+      // With SMTP or capture nobody has to verify anything.
+      if (added.state.atProviders.length > 0) return stateAnswer(added.state, zone)
+      return checked(opened, added.state.row.domainId, companyId, zone)
+    },
+  ),
+
+  list: action(
+    {
+      form: '[--company NAME]',
+      what: 'the sender domains of one company, or of all',
+      options: ['company'],
+      opens: 'reading',
+    },
+    async ({ options: { company: name } }, { db }) => {
+      const companyId = name === undefined ? null : (await requireCompany(db, name)).companyId
+      const rows = await listDomains(db.pool, companyId)
+      const managed = new Set(rows.map(({ companyId, domain }) => `${companyId} ${domain}`))
+      const others = (await listCompanies(db.pool))
+        .filter(company => companyId === null || company.companyId === companyId)
+        .flatMap(company => company.fromDomains.map(domain => ({ company, domain })))
+        .filter(({ company, domain }) => !managed.has(`${company.companyId} ${domain}`))
+      const data = [
+        ...rows.map(({ domain, companyName, verifiedAt, allowed }) => ({
+          domain,
+          company: companyName,
+          state: !allowed
+            ? 'not verified'
+            : verifiedAt
+              ? `verified ${verifiedAt.toISOString()}`
+              : 'allowed by an administrator',
+        })),
+        ...others.map(({ company, domain }) => ({
+          domain,
+          company: company.name,
+          state: 'allowed by an administrator',
+        })),
+      ]
+      const lines = data.map(({ domain, company, state }) => `${domain}  ${company}  (${state})`)
+      return { json: { data }, lines: lines.length > 0 ? lines : ['No domains yet.'] }
+    },
+  ),
+
+  check: action(
+    {
+      words: [DOMAIN],
+      form: '--company NAME [--zone]',
+      what: 'look at DNS and at the provider; a verified domain may be used by the company from then on',
+      options: ['company', 'zone'],
+      opens: 'writing',
+    },
+    async ({ words: [domain], options: { company, zone } }, opened) => {
+      const { companyId, name, fromDomains } = await requireCompany(opened.db, required(company, '--company'))
+      const managed = await findDomain(opened.db.pool, companyId, domain)
+      if (managed) return checked(opened, domain, companyId, zone)
+      if (fromDomains.includes(domain)) return allowedByAdministrator(domain, name, zone)
       throw notFound(
         `${name} has no domain ${domain}. Add it with: email-gateway domain add ${domain} --company ${name}`,
       )
-    return checked(opened, domain, companyId, values)
-  }),
-}
-
-function domainOf(given: string | undefined): string {
-  const parsed = parseFromDomain(required(given, 'DOMAIN'))
-  if (!parsed.ok) throw new UsageError(`"${given}" ${parsed.problem}`)
-  return parsed.value
-}
+    },
+  ),
+}))
 
 /** The providers are those of the running gateway; their credentials are those of this shell. */
 async function depsOf({ db, config }: Reading) {
-  const { composeDomains } = await import('./compose.ts')
   const { providers } = await readInUse(db.pool, config)
-  const missing = providers.flatMap(entry => {
-    if (entry === 'ses' && !config.AWS_REGION) return ['AWS_REGION']
-    return entry === 'resend' && !config.RESEND_API_KEY ? ['RESEND_API_KEY'] : []
-  })
+  const ofDomains = providers.filter(entry => entry !== 'smtp')
+  const missing = ofDomains.flatMap(entry => missingSetting(entry, config) ?? [])
   if (missing.length > 0)
     throw new CommandFailed(
       `The gateway sends with ${providers.join(', ')}, and ${missing.join(', ')} is not set in this shell.`,
@@ -132,7 +132,6 @@ async function depsOf({ db, config }: Reading) {
 
 async function asked<T>({ config }: Reading, act: () => Promise<T>): Promise<T> {
   const names = sesNames(config.SES_CONFIGURATION_SET ?? DEFAULT_SES_NAME)
-  const { ProviderDomainsFailed } = await import('../providers/domains.ts')
   try {
     return await explainAws({ region: config.AWS_REGION ?? 'REGION', account: 'ACCOUNT_ID', names }, [], act)
   } catch (error) {
@@ -141,19 +140,19 @@ async function asked<T>({ config }: Reading, act: () => Promise<T>): Promise<T> 
   }
 }
 
-async function checked(opened: Reading, idOrName: string, companyId: string, values: Input['values']): Promise<Answer> {
+async function checked(opened: Reading, idOrName: string, companyId: string, zone: boolean): Promise<Answer> {
   const row = (await findDomain(opened.db.pool, companyId, idOrName))!
   const deps = await depsOf(opened)
   const outcome = await asked(opened, () => checkDomain(deps, row, { performedBy: operator() }))
   if (outcome.kind === 'taken') throw taken(row.domain, outcome.by)
   if (outcome.kind === 'gone') throw notFound(`${row.domain} was removed meanwhile.`)
   const { state } = outcome
-  return { ...answerOf(state, values, next(state)), exitCode: state.allowed ? 0 : 1 }
+  return { ...stateAnswer(state, zone), exitCode: state.allowed ? 0 : 1 }
 }
 
 /** Nobody asked for its records, so there is no state at a provider to compare with DNS. */
-function allowedByAdministrator(domain: string, company: string, values: Input['values']): Answer {
-  if (values.zone) throw new CommandFailed(`${domain} has no records: ${toVerify(domain, company)}`, 'NOT_FOUND')
+function allowedByAdministrator(domain: string, company: string, zone: boolean): Answer {
+  if (zone) throw new CommandFailed(`${domain} has no records: ${toVerify(domain, company)}`, 'NOT_FOUND')
   return {
     json: { domainId: null, domain, company, allowed: true, atProviders: [], records: [] },
     lines: [
@@ -172,19 +171,14 @@ const taken = (domain: string, by: string) =>
     'DOMAIN_TAKEN',
   )
 
-function next({ row: { domain, companyName }, allowed, atProviders }: DomainState): string[] {
-  const providers = atProviders.map(({ name, status }) => `${name}: ${status}`)
-  const standing = allowed
-    ? `${companyName} may send from ${domain}.`
-    : `${companyName} may not send from ${domain} yet. Publish the records, then run: email-gateway domain check ${domain} --company ${companyName}`
-  return [...providers, standing]
-}
-
-function answerOf(state: DomainState, values: Input['values'], sentences: string[]): Answer {
-  const { row, records, atProviders, allowed } = state
+function stateAnswer({ row, records, atProviders, allowed }: DomainState, zone: boolean): Answer {
   const { domainId, domain, companyName: company } = row
-  const shown = values.zone ? zoneFile(domain, records) : [...recordTable(records), '', ...sentences]
-  return { json: { domainId, domain, company, allowed, atProviders, records }, lines: shown }
+  const standing = allowed
+    ? `${company} may send from ${domain}.`
+    : `${company} may not send from ${domain} yet. Publish the records, then run: email-gateway domain check ${domain} --company ${company}`
+  const providers = atProviders.map(({ name, status }) => `${name}: ${status}`)
+  const lines = zone ? zoneFile(domain, records) : [...recordTable(records), '', ...providers, standing]
+  return { json: { domainId, domain, company, allowed, atProviders, records }, lines }
 }
 
 const TTL_SECONDS = 3600
@@ -209,7 +203,7 @@ function quoted(value: string): string {
   return parts.map(part => `"${part.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`).join(' ')
 }
 
-export type ShownRecord = DnsRecord & { state?: string }
+type ShownRecord = DnsRecord & { state?: string }
 
 /** Columns for a terminal. The value comes last: it may be long. */
 export function recordTable(records: readonly ShownRecord[]): string[] {

@@ -12,6 +12,9 @@ import {
   type ProviderDomains,
   ProviderDomainsFailed,
 } from '../providers/domains.ts'
+import { openDomains } from '../providers/table.ts'
+import { senderSettings } from '../settings/sender.ts'
+import type { Settings } from '../settings/settings.ts'
 import {
   type Allowed,
   addDomainRow,
@@ -32,6 +35,16 @@ export type DomainDeps = {
   lookup: DnsLookup
   /** The domain of EMAIL_FROM is the operator's: no company adds it, and nobody removes it at a provider. */
   operatorsDomain: string
+}
+
+/** `entries`: the providers in use, which a command reads from the running gateway. */
+export function composeDomains(config: Settings, db: Database, entries = config.EMAIL_PROVIDER): DomainDeps {
+  return {
+    db,
+    lookup: dnsLookup(config.DNS_SERVERS),
+    openProviders: () => openDomains(entries, config),
+    operatorsDomain: senderSettings(config).defaultFrom.domain,
+  }
 }
 
 type CheckedRecord = DnsRecord & { state?: RecordState }
@@ -182,7 +195,7 @@ export async function checkPendingDomains(deps: DomainDeps, log: Logger): Promis
 export type RecordState = 'found' | 'missing' | 'other' | 'unknown'
 
 /** What DNS has at the name of a record; null: it could not be asked. MX as `10 host`. */
-export type FoundValues = readonly string[] | null
+type FoundValues = readonly string[] | null
 
 /** `other`: there is a record of the same kind with another value. */
 export function judgeRecord(record: DnsRecord, found: FoundValues): RecordState {
@@ -214,10 +227,10 @@ const host = (text: string) => text.replace(/\.$/, '').toLowerCase()
 const TIMEOUT_MS = 3_000
 const TRIES = 2
 
-export type DnsLookup = (name: string, type: 'CNAME' | 'MX' | 'TXT') => Promise<string[] | null>
+type DnsLookup = (name: string, type: 'CNAME' | 'MX' | 'TXT') => Promise<string[] | null>
 
 /** Values at a name, [] when there are none, null when DNS did not answer. MX as `10 host`. `servers`: instead of the system's. */
-export function dnsLookup(servers?: readonly string[]): DnsLookup {
+function dnsLookup(servers?: readonly string[]): DnsLookup {
   return async function lookup(name, type) {
     const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: TRIES })
     if (servers) resolver.setServers(servers)

@@ -43,7 +43,7 @@ export async function findOtherOwner(db: Queryable, domain: string, companyId: s
   return row?.name ?? null
 }
 
-export type NewDomain = { companyId: string; domain: string; ownershipToken: string | null }
+type NewDomain = { companyId: string; domain: string; ownershipToken: string | null }
 
 /** An existing one is kept; added by an administrator, it needs no token any more. null: the company has `limit` of them. */
 export async function addDomainRow(
@@ -143,8 +143,8 @@ function audit(tx: Queryable, row: DomainRow, action: Action, author: Author, ch
   return writeAudit(tx, { ...author, action, subjectType: 'domain', subjectId, companyId, ...change })
 }
 
-export type PendingDomain = { companyId: string; domainId: string }
-export type PendingRules = { most: number; passSeconds: number; leastSeconds: number; giveUpHours: number }
+type PendingDomain = { companyId: string; domainId: string }
+type PendingRules = { most: number; passSeconds: number; leastSeconds: number; giveUpHours: number }
 
 /**
  * Domains that are not verified and due for a look: after a quarter of their age, and `leastSeconds` at least. They count as looked
@@ -168,7 +168,7 @@ export async function takePendingDomains(pool: pg.Pool, rules: PendingRules): Pr
   })
 }
 
-export type DomainCalls = { calls: number; retryAfterSeconds: number }
+type DomainCalls = { calls: number; retryAfterSeconds: number }
 
 /** Counts one more call of this minute, up to one above the limit. The minute begins with its first call. */
 export async function countDomainCall(db: Queryable, companyId: string, limit: number): Promise<DomainCalls> {

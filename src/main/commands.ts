@@ -10,7 +10,7 @@ export const COMMANDS: Record<string, CommandEntry> = {
   },
   migrate: {
     summary: 'apply the database migrations of this version',
-    load: async () => (await import('./migrate-command.ts')).migrateCommand,
+    load: async () => (await import('./database-commands.ts')).migrateCommand,
   },
   company: {
     summary: 'create, list, update, pause and resume companies; give them access by SQL',
@@ -74,7 +74,7 @@ export const COMMANDS: Record<string, CommandEntry> = {
   },
   db: {
     summary: 'a shell on the database, or its connection string',
-    load: async () => (await import('./db-command.ts')).dbCommand,
+    load: async () => (await import('./database-commands.ts')).dbCommand,
   },
   backup: {
     summary: 'write everything in the database to a file',

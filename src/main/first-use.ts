@@ -21,7 +21,7 @@ import { giveToOwnerOf } from '../platform/postgres/embedded/index.ts'
 import type { Config } from '../settings/config.ts'
 
 /** Made by a start that finds no company or no administrator; null when there is one. */
-export type FirstUse = { apiKey: string | null; password: string | null }
+type FirstUse = { apiKey: string | null; password: string | null }
 
 export async function prepareFirstUse(config: Config, storage: Storage): Promise<FirstUse> {
   const password = await ensureAdministrator(config, storage)
@@ -29,7 +29,7 @@ export async function prepareFirstUse(config: Config, storage: Storage): Promise
 }
 
 /** Shows lines with secrets to the person who starts the gateway only. */
-export type SecretOutput = (lines: string[]) => Promise<void>
+type SecretOutput = (lines: string[]) => Promise<void>
 
 /**
  * Prints to a terminal. Without one, standard output usually goes to a log that is kept and read by others, so the lines are appended to

@@ -27,7 +27,7 @@ import { importJobs } from '../suppression/import.ts'
 import { expireSuppressions } from '../suppression/list.ts'
 import { failUndeliverable, purgeOldDeliveries } from '../webhooks/deliveries.ts'
 
-export type HousekeepingOptions = {
+type HousekeepingOptions = {
   /** Names of the providers that recognise an attempt id: the same request again cannot send twice. */
   idempotentProviders: string[]
   graceSeconds: number

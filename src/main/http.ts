@@ -13,7 +13,7 @@ import { adminDeadLetterRoutes } from '../dead-letters/routes.ts'
 import type { DomainRouteDeps } from '../doors/resend/domains.ts'
 import { isResendPath, sendResendError } from '../doors/resend/errors.ts'
 import { resendRoutes } from '../doors/resend/routes.ts'
-import { adminQueueRoutes, type SqlRouteDeps, sqlRoutes } from '../doors/sql/routes.ts'
+import { enqueueRoute, queueRoutes, type SqlRouteDeps } from '../doors/sql/routes.ts'
 import { type EmailRouteDeps, emailRoutes, sendAgainRoute } from '../emails/routes.ts'
 import { emailContentRoutes } from '../emails/routes-content.ts'
 import { figureRoutes } from '../figures/routes.ts'
@@ -23,7 +23,7 @@ import { type OperationRouteDeps, operationRoutes } from '../operations/health-r
 import { adminPeopleRoutes } from '../people/routes.ts'
 import { type SendRouteDeps, sendRoutes } from '../pipeline/accept/routes.ts'
 import { type ProviderEventDeps, providerEventRoutes } from '../pipeline/feedback/routes.ts'
-import { type AdminProviderDeps, adminProviderRoutes } from '../providers/routes.ts'
+import { type ProviderRouteDeps, providerRoutes } from '../providers/routes.ts'
 import { type SuppressionRouteDeps, suppressionRoutes } from '../suppression/routes.ts'
 import { type TemplateRouteDeps, templateRoutes } from '../templates/routes.ts'
 import {
@@ -56,13 +56,17 @@ export type AppDeps = SendRouteDeps &
   }
 
 /** The routes of the rooms, for keys and for administrators. */
-const roomRoutes = (deps: EmailRouteDeps & SuppressionRouteDeps & WebhookDeps & TemplateRouteDeps): Route[] =>
+type RoomDeps = EmailRouteDeps & ProviderRouteDeps & SuppressionRouteDeps & WebhookDeps & TemplateRouteDeps
+
+const roomRoutes = (deps: RoomDeps): Route[] =>
   [
     emailRoutes,
     emailContentRoutes,
     figureRoutes,
     inboxRoutes,
     ledgerRoutes,
+    providerRoutes,
+    queueRoutes,
     suppressionRoutes,
     webhookRoutes,
     templateRoutes,
@@ -76,7 +80,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     const methods = collectMethods(api)
     sendRoutes(api, deps)
     sendAgainRoute(api, deps)
-    sqlRoutes(api, deps)
+    enqueueRoute(api, deps)
     templateTestRoutes(api, deps)
     const routes = roomRoutes(deps)
     register(api, routes, keyGuard(deps))
@@ -113,10 +117,11 @@ export async function buildOperationsApp(deps: OperationRouteDeps & BaseDeps): P
 
 export type AdminAppDeps = AdminAuthOptions &
   SqlRouteDeps &
+  ProviderRouteDeps &
   SuppressionRouteDeps &
   EmailRouteDeps &
   WebhookDeps &
-  Omit<CompanyAdminDeps & AdminProviderDeps, Exclude<keyof AdminRouteDeps, 'db'>>
+  Omit<CompanyAdminDeps, Exclude<keyof AdminRouteDeps, 'db'>>
 
 /** A browser gets the page of the admin UI, before it is asked who it is; programs get JSON. */
 export function allAdminRoutes(admin: App, appDeps: AdminAppDeps, routes: Route[]): void {
@@ -135,9 +140,7 @@ export function allAdminRoutes(admin: App, appDeps: AdminAppDeps, routes: Route[
   adminDeadLetterRoutes(admin, deps)
   adminBulkActionRoutes(admin, deps)
   companyAdminRoutes(admin, deps)
-  adminProviderRoutes(admin, deps)
   adminPeopleRoutes(admin, deps)
-  adminQueueRoutes(admin, deps)
 }
 
 export type CompanyAdminDeps = AdminKeyDeps & AdminSqlDeps & AdminTemplateTestDeps

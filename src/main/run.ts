@@ -92,7 +92,7 @@ export function helpOf(command: Command, action?: string): string {
 }
 
 /** The second word of each form, where it is one: `dlq replay ID…`. */
-export const actionsOf = ({ usage }: Command) => [
+const actionsOf = ({ usage }: Command) => [
   ...new Set(usage.map(([form]) => form.split(' ')[1] ?? '').filter(word => /^[a-z-]+$/.test(word))),
 ]
 

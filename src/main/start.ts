@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { type Answer, type Command, CommandFailed, text, UsageError } from '../console/command.ts'
+import { type ActionInput, type Answer, CommandFailed, command, option, UsageError } from '../console/command.ts'
 import { listenForStop, type StopSignal } from '../console/stop-signal.ts'
 import { openStorage, type Storage } from '../console/storage.ts'
 import type { Gateway } from '../main.ts'
@@ -28,44 +28,54 @@ export const LONGEST_STOP_MS = {
   given: ABORT_START_MS.given + DRAIN_MS + LEAVE_MS + CLOSE_MS.given + EXIT_MS,
 }
 
-export const startCommand: Command = {
-  usage: [['start [--role api|worker|all] [--allow-capture]', 'run the gateway until SIGTERM or Ctrl-C']],
-  notes: [
-    'With --json, one JSON value is printed when the gateway runs: {"role","url","smtpPort","metricsUrl","pid"}. The log is on standard error then, as JSON lines.',
-  ],
-  words: 0,
-  options: {
-    role: { type: 'string', value: 'api|worker|all', help: 'accept e-mails, send them, or both (the default)' },
-    'allow-capture': {
-      type: 'boolean',
-      help: 'allow e-mails that were accepted for a real provider to go to the local inbox',
+const options = {
+  role: option.parsed('api|worker|all', 'accept e-mails, send them, or both (the default)', (given): Role => {
+    const role = ROLES.find(known => known === given)
+    if (role === undefined) throw new UsageError('--role must be api, worker or all')
+    return role
+  }),
+  'allow-capture': option.flag('allow e-mails that were accepted for a real provider to go to the local inbox'),
+}
+
+const notes = [
+  'With --json, one JSON value is printed when the gateway runs: {"role","url","smtpPort","metricsUrl","pid"}. The log is on standard error then, as JSON lines.',
+]
+
+export const startCommand = command({ name: 'start', notes, options }, action =>
+  action(
+    {
+      form: '[--role api|worker|all] [--allow-capture]',
+      what: 'run the gateway until SIGTERM or Ctrl-C',
+      options: ['role', 'allow-capture'],
+      opens: 'nothing',
     },
-  },
-  async run({ values, envFile, answerNow = () => {} }) {
-    const role = (text(values, 'role') ?? 'all') as Role
-    if (!ROLES.includes(role)) throw new UsageError('--role must be api, worker or all')
-    const config = loadConfig()
-    const json = values.json === true
-    const forPeople = !json && process.stdout.isTTY === true
-    const log = makeLog({ level: config.LOG_LEVEL, pretty: forPeople, fd: json ? 2 : 1 })
-    if (envFile) log.info(`Settings are read from ${envFile}; variables of the environment take precedence`)
-    const started: Started = {}
-    const stop = listenForStop(log, async () => started.storage?.abandon())
-    const allowCapture = values['allow-capture'] === true
-    const starting = start({ config, role, allowCapture, log, stop, forPeople, answerNow }, started)
-    try {
-      const reason = await Promise.race([stop.reason, starting.then(() => stop.reason)])
-      if (reason.kind === 'failed') throw reason.error
-    } finally {
-      const abortMs = ABORT_START_MS[config.DATABASE_URL ? 'given' : 'embedded']
-      await finishedWithin(abortMs, starting).catch(() => {})
-      await stopAll(started, log)
-      // A pending connection must not keep the process alive.
-      setTimeout(() => process.exit(), EXIT_MS).unref()
-    }
-    log.info('Stopped')
-    return null
-  },
+    runGateway,
+  ),
+)
+
+type StartInput = ActionInput<typeof options, [], keyof typeof options>
+
+async function runGateway({ options, json, envFile, answerNow = () => {} }: StartInput): Promise<null> {
+  const { role = 'all', 'allow-capture': allowCapture } = options
+  const config = loadConfig()
+  const forPeople = !json && process.stdout.isTTY === true
+  const log = makeLog({ level: config.LOG_LEVEL, pretty: forPeople, fd: json ? 2 : 1 })
+  if (envFile) log.info(`Settings are read from ${envFile}; variables of the environment take precedence`)
+  const started: Started = {}
+  const stop = listenForStop(log, async () => started.storage?.abandon())
+  const starting = start({ config, role, allowCapture, log, stop, forPeople, answerNow }, started)
+  try {
+    const reason = await Promise.race([stop.reason, starting.then(() => stop.reason)])
+    if (reason.kind === 'failed') throw reason.error
+  } finally {
+    const abortMs = ABORT_START_MS[config.DATABASE_URL ? 'given' : 'embedded']
+    await finishedWithin(abortMs, starting).catch(() => {})
+    await stopAll(started, log)
+    // A pending connection must not keep the process alive.
+    setTimeout(() => process.exit(), EXIT_MS).unref()
+  }
+  log.info('Stopped')
+  return null
 }
 
 /** What has to be stopped, also when the start is interrupted or fails. */

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Storage } from '../console/storage.ts'
-import { composeDomains } from '../domains/compose.ts'
+import { composeDomains } from '../domains/domains.ts'
 import { returnExpiredLeases } from '../outbox/leases.ts'
 import { composeFeedback } from '../pipeline/feedback/compose.ts'
 import { logLost } from '../pipeline/housekeeping/log.ts'

@@ -4,46 +4,52 @@ import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import pg from 'pg'
 import { z } from 'zod'
-import { type Command, CommandFailed, reading, required, UsageError } from '../console/command.ts'
+import { type Answer, CommandFailed, command, option, UsageError, withStorageToRead, word } from '../console/command.ts'
 import { writeToFile } from '../console/output.ts'
 import { driverUrl } from '../platform/postgres/connection.ts'
 import { type Queryable, sql } from '../platform/postgres/query.ts'
 import { applySettings, UNLIMITED } from '../platform/postgres/session-settings.ts'
 import { programVersion } from '../platform/version.ts'
 
-export const backupCommand: Command = {
-  usage: [
-    [
-      'backup FILE|- [--force]',
-      'everything in the database, as it stands at one moment; the gateway may go on meanwhile',
-    ],
-  ],
-  notes: [
-    'The secrets are not in it: keep secrets.json of DATA_DIR, or ENCRYPTION_KEY and HASH_PEPPER, in another place.',
-  ],
-  words: 1,
-  options: { force: { type: 'boolean', help: 'replace FILE, if there is one; an unfinished backup replaces nothing' } },
-  async run({ words: [file], values }) {
-    const target = required(file, 'FILE (- for standard output)')
-    if (target === '-' && values.json === true)
-      throw new UsageError('--json cannot be used with a backup to standard output')
-    if (values.force !== true) await refuseExisting(target)
-    return reading(async ({ url }) => {
-      const progress = { rows: 0 }
-      const lines = dumpLines(url, programVersion(), progress)
-      try {
-        if (target === '-') {
-          await writeToStandardOutput(lines)
-          return null
-        }
-        await writeToFile(target, lines, createGzip())
-      } finally {
-        // A target that cannot be written leaves the lines unread: this ends their transaction and its connection.
-        await lines.return(undefined)
-      }
-      return { json: { file: target, rows: progress.rows }, lines: [`${progress.rows} rows written to ${target}`] }
-    })()
-  },
+const options = { force: option.flag('replace FILE, if there is one; an unfinished backup replaces nothing') }
+
+const FILE = word('FILE|-', given => given, 'FILE (- for standard output)')
+
+const notes = [
+  'The secrets are not in it: keep secrets.json of DATA_DIR, or ENCRYPTION_KEY and HASH_PEPPER, in another place.',
+]
+
+export const backupCommand = command({ name: 'backup', notes, options }, action =>
+  action(
+    {
+      words: [FILE],
+      form: '[--force]',
+      what: 'everything in the database, as it stands at one moment; the gateway may go on meanwhile',
+      options: ['force'],
+      opens: 'nothing',
+    },
+    async ({ words: [target], options: { force }, json }) => {
+      if (target === '-' && json) throw new UsageError('--json cannot be used with a backup to standard output')
+      if (!force) await refuseExisting(target)
+      return withStorageToRead(({ url }) => backUp(url, target))
+    },
+  ),
+)
+
+async function backUp(url: string, target: string): Promise<Answer | null> {
+  const progress = { rows: 0 }
+  const lines = dumpLines(url, programVersion(), progress)
+  try {
+    if (target === '-') {
+      await writeToStandardOutput(lines)
+      return null
+    }
+    await writeToFile(target, lines, createGzip())
+  } finally {
+    // A target that cannot be written leaves the lines unread: this ends their transaction and its connection.
+    await lines.return(undefined)
+  }
+  return { json: { file: target, rows: progress.rows }, lines: [`${progress.rows} rows written to ${target}`] }
 }
 
 /** Of links and folders the writer says what is wrong with them. */
@@ -70,7 +76,7 @@ const OTHER_ROWS_AT_ONCE = 2_000
 /** One spelling of every value, whatever the server's defaults are. */
 export const SPELLING = { datestyle: 'ISO', timezone: 'UTC', extra_float_digits: '1', intervalstyle: 'postgres' }
 
-export type DumpProgress = { rows: number }
+type DumpProgress = { rows: number }
 
 /** The lines of a backup: everything as it stood at one moment, while the gateway goes on. Memory does not grow with the database. */
 export async function* dumpLines(url: string, program: string, progress: DumpProgress): AsyncGenerator<string> {
@@ -136,7 +142,7 @@ function listSequences(db: Queryable): Promise<{ name: string; value: string }[]
  * The file is text, compressed with gzip: a header, then for every table a line with its name and a line for each of its rows, then an
  * end with the SHA-256 of all lines before it. A row is the JSON string of what Postgres writes for `table::text`.
  */
-export const FORMAT = 'email-gateway-backup'
+const FORMAT = 'email-gateway-backup'
 export const FORMAT_VERSION = 1
 
 export const headerSchema = z.object({
@@ -196,7 +202,7 @@ export async function listColumns(db: Queryable, table: string): Promise<string[
 }
 
 /** The days that have partitions. */
-export async function listDays(db: Queryable): Promise<string[]> {
+async function listDays(db: Queryable): Promise<string[]> {
   const rows = await sql<{ day: string }>(db)`
     select to_date(right(c.relname, 8), 'YYYYMMDD')::text as day from pg_inherits i join pg_class c on c.oid = i.inhrelid
      where i.inhparent = 'email_outbox'::regclass order by 1`

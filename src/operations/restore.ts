@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import { createGunzip } from 'node:zlib'
 import pg from 'pg'
 import type { z } from 'zod'
-import { type Command, CommandFailed, required, withMigratedStorage } from '../console/command.ts'
+import { CommandFailed, command, withMigratedStorage, word } from '../console/command.ts'
 import { driverUrl } from '../platform/postgres/connection.ts'
 import { type Queryable, runUnprepared, sql } from '../platform/postgres/query.ts'
 import { applySettings, UNLIMITED } from '../platform/postgres/session-settings.ts'
@@ -22,26 +22,32 @@ import {
   tableSchema,
 } from './backup.ts'
 
-export const restoreCommand: Command = {
-  usage: [['restore FILE|-', 'a backup, into a new DATA_DIR or a new database; all of it or nothing']],
-  notes: [
-    'Put secrets.json of the gateway that was backed up into the new DATA_DIR first, or set ENCRYPTION_KEY and HASH_PEPPER: others are refused.',
-    'What was sent after the backup was taken is open in it, and is sent again when the gateway starts.',
-  ],
-  words: 1,
-  options: {},
-  async run({ words: [file] }) {
-    const source = required(file, 'FILE (- for standard input)')
-    requireSecrets()
-    return withMigratedStorage(async ({ url, config, where }) => {
-      const restored = await restoreLines(url, linesOf(source), tx => requireSecretsOfBackup(tx, config))
-      return {
-        json: { ...restored, database: where },
-        lines: [`${restored.rows} rows of ${restored.takenAt} restored: ${where}`],
-      }
-    }, 'restored')
-  },
-}
+const FILE = word('FILE|-', given => given, 'FILE (- for standard input)')
+
+const notes = [
+  'Put secrets.json of the gateway that was backed up into the new DATA_DIR first, or set ENCRYPTION_KEY and HASH_PEPPER: others are refused.',
+  'What was sent after the backup was taken is open in it, and is sent again when the gateway starts.',
+]
+
+export const restoreCommand = command({ name: 'restore', notes, options: {} }, action =>
+  action(
+    {
+      words: [FILE],
+      what: 'a backup, into a new DATA_DIR or a new database; all of it or nothing',
+      opens: 'nothing',
+    },
+    async ({ words: [source] }) => {
+      requireSecrets()
+      return withMigratedStorage(async ({ url, config, where }) => {
+        const restored = await restoreLines(url, linesOf(source), tx => requireSecretsOfBackup(tx, config))
+        return {
+          json: { ...restored, database: where },
+          lines: [`${restored.rows} rows of ${restored.takenAt} restored: ${where}`],
+        }
+      }, 'restored')
+    },
+  ),
+)
 
 /** A new database would get new ones, and then refuse those of the backup. */
 function requireSecrets(): void {
@@ -86,7 +92,7 @@ async function* splitLines(chunks: AsyncIterable<string>): AsyncGenerator<string
 const ROWS_AT_ONCE = 1_000
 const BYTES_AT_ONCE = 4_000_000
 
-export type Restored = { takenAt: string; rows: number }
+type Restored = { takenAt: string; rows: number }
 
 /** All of it in one transaction, into a database that was migrated and never used. `check` runs before the commit. */
 export async function restoreLines(

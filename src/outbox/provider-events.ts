@@ -1,8 +1,8 @@
 import { fragment, iso, type Queryable, run, sql } from '../platform/postgres/query.ts'
 import { uuidOf } from '../platform/text/uuid.ts'
-import type { ReportingProvider } from '../providers/reports.ts'
+import type { ProviderName } from '../settings/settings.ts'
 
-export type IncomingEvent = { provider: ReportingProvider; externalId: string; payload: string }
+export type IncomingEvent = { provider: ProviderName; externalId: string; payload: string }
 
 /** Stores each event once, even if the provider repeats it. Returns which ones were new. */
 export async function storeProviderEvents(db: Queryable, events: IncomingEvent[]): Promise<boolean[]> {
@@ -30,7 +30,7 @@ const storable = (text: string) => text.replaceAll('\0', '\ufffd').toWellFormed(
 
 export type WaitingEvent = {
   eventId: string
-  provider: ReportingProvider
+  provider: ProviderName
   payload: string
   attempts: number
   receivedAt: string

@@ -1,7 +1,7 @@
 import { maskSensitive } from '../platform/text/masking.ts'
 
 /** Why a call of AWS failed, in terms of what an operator can do about it. */
-export type AwsProblem = 'denied' | 'credentials' | 'unreachable' | 'refused'
+type AwsProblem = 'denied' | 'credentials' | 'unreachable' | 'refused'
 
 export class AwsCallFailed extends Error {
   override name = 'AwsCallFailed'

@@ -203,7 +203,7 @@ const isDue = ({ open, probeDueMs }: ProviderState) => open && performance.now()
 export const FAILURES_IN_A_ROW = 10
 
 /** After so many calls in a row without a connection the provider is parked, even if all were for one e-mail. */
-export const UNCONNECTED_IN_A_ROW = 3
+const UNCONNECTED_IN_A_ROW = 3
 
 /** When a parked provider is probed: after the first failure, the second, … The last delay is used for all further probes. */
 const PROBE_DELAYS_SECONDS = [1, 5, 30, 120, 600] as const

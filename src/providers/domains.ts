@@ -38,7 +38,7 @@ export type DnsRecord = {
   required: boolean
 }
 
-export type SesIdentityFacts = {
+type SesIdentityFacts = {
   domain: string
   region: string
   dkimTokens: readonly string[]

@@ -1,7 +1,7 @@
 import { pipeline, Readable, Transform } from 'node:stream'
+import type { RateHint } from './answers.ts'
 import type { ProviderFailure } from './errors/classify.ts'
 import { ANSWER_TOO_LARGE } from './errors/network.ts'
-import type { RateHint } from './resend/rate-headers.ts'
 
 export type OutgoingMessage = {
   outboxId: string
@@ -93,7 +93,7 @@ function limitAnswer(body: Readable): Readable {
   return pipeline(body, limited, () => {})
 }
 
-export type ProviderTag = { name: string; value: string }
+type ProviderTag = { name: string; value: string }
 
 /** SES and Resend both allow ASCII letters, digits, _ and -, at most 256 characters. */
 const MAX_CHARS = 256

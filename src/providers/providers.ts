@@ -5,9 +5,8 @@ import { periodically } from '../platform/periodic-task.ts'
 import type { Database } from '../platform/postgres/pool.ts'
 import type { Config } from '../settings/config.ts'
 import { Breakers } from './breaker.ts'
-import { makeCapture, makeProvider } from './clients.ts'
 import type { Provider } from './provider.ts'
-import { baseRate, sendRate } from './rate.ts'
+import { sendRate } from './rate.ts'
 import {
   closeBreaker,
   listProviders,
@@ -19,6 +18,7 @@ import {
   slowSending,
   takeProbe,
 } from './state.ts'
+import { baseRate, makeCapture, makeProvider } from './table.ts'
 import { MAX_AHEAD_MS, Throttles } from './throttle.ts'
 
 const REFRESH_EVERY_MS = 1_000

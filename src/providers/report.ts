@@ -1,4 +1,4 @@
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { FeedbackStatus } from '../outbox/states.ts'
 import { maskDeep } from '../platform/text/masking.ts'
 import { isUuid } from '../platform/text/uuid.ts'
@@ -92,4 +92,24 @@ export function uuidIn(value: string | null | undefined): string | null {
 export function firstIssue(error: z.ZodError): string {
   const [issue] = error.issues
   return `${issue?.path.join('.') || 'the message'}: ${issue?.message}`.slice(0, 200)
+}
+
+/** The gateway's own format, for simulated events of capture and for recipients refused by an SMTP server. */
+const ownReportSchema = z.object({
+  outboxId: z.uuid(),
+  attemptId: z.uuid(),
+  messageId: z.string().min(1),
+  kind: z.enum(['DELIVERED', 'BOUNCED', 'COMPLAINED']),
+  recipient: z.string(),
+  metadata: z.record(z.string(), z.unknown()),
+})
+export type OwnReport = z.infer<typeof ownReportSchema>
+
+export function readOwnReport(payload: string): ReadReport {
+  const parsed = ownReportSchema.safeParse(parseJson(payload))
+  if (!parsed.success) return unreadable(firstIssue(parsed.error))
+  const { outboxId, attemptId, messageId, kind, recipient, metadata } = parsed.data
+  const item = { kind, recipient: bareAddress(recipient), at: null, feedbackId: null, metadata: maskedFacts(metadata) }
+  const report = { type: kind, messageId, outboxId, attemptId, tagged: true, sentTo: [recipient], items: [item] }
+  return { kind: 'report', report }
 }

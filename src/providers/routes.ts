@@ -1,12 +1,63 @@
 import { z } from 'zod'
+import type { Database } from '../platform/postgres/pool.ts'
 import { literal, type Queryable, sql } from '../platform/postgres/query.ts'
-import type { AdminRouteDeps } from '../web/access.ts'
-import { problemAnswers } from '../web/openapi.ts'
+import { performedBy } from '../web/access.ts'
 import { Problem } from '../web/problem.ts'
-import type { App } from '../web/server.ts'
-import { baseRate } from './rate.ts'
+import { route } from '../web/route.ts'
 import { listProviders, type ProviderRow } from './state.ts'
+import { baseRate } from './table.ts'
 import { rateAfter } from './throttle.ts'
+
+export type ProviderRouteDeps = {
+  db: Database
+  /** EMAIL_PROVIDER, in its order. */
+  providers: string[]
+  /** SEND_RATE_PER_SECOND. */
+  sendRate: number | null
+}
+
+export function providerRoutes({ db, providers, sendRate }: ProviderRouteDeps) {
+  return {
+    list: route(
+      {
+        method: 'GET',
+        path: '/admin/providers',
+        access: { admin: 'viewer' },
+        summary: 'The providers: who is parked and why, their rates, and their errors by code',
+        query: listQuery,
+        response: z.object({ data: z.array(providerSchema), hours: z.int() }),
+      },
+      async ({ query: { hours } }) => {
+        const [rows, activity] = await Promise.all([listProviders(db.pool, null), readProviderActivity(db.pool, hours)])
+        const nowMs = db.clock.nowMs()
+        const data = inOrder(rows, providers).map(row => {
+          const used = activity.find(({ name }) => name === row.name)
+          return toView(row, used, { configured: providers.includes(row.name), sendRate, nowMs })
+        })
+        return { data, hours }
+      },
+    ),
+
+    probe: route(
+      {
+        method: 'POST',
+        path: '/admin/providers/:name/probe',
+        access: { admin: 'support' },
+        summary: 'Try a parked provider now: the next e-mail is sent as a probe',
+        params: z.object({ name: z.string().min(1).max(100) }),
+        response: z.object({ name: z.string(), reasonCode: z.string().describe('Why it was parked') }),
+        refusals: [409],
+      },
+      async ({ params: { name } }, { principal }) => {
+        const [row] = name.includes('\0') ? [] : await listProviders(db.pool, [name])
+        if (!row) throw new Problem('NOT_FOUND')
+        const reasonCode = await requestProbe(db.pool, name, performedBy(principal))
+        if (reasonCode === null) throw new Problem('PROVIDER_NOT_PARKED')
+        return { name, reasonCode }
+      },
+    ),
+  }
+}
 
 const instant = z.iso.datetime().nullable()
 const providerSchema = z
@@ -31,63 +82,11 @@ const providerSchema = z
     errors: z.array(z.object({ code: z.string(), count: z.int(), lastAt: z.iso.datetime() })).describe('Most first'),
   })
   .meta({ id: 'ProviderState' })
-type ProviderView = z.input<typeof providerSchema>
+type ProviderView = z.output<typeof providerSchema>
 
-const DEFAULT_HOURS = 24
-const query = z.object({
-  hours: z.coerce.number().int().min(1).max(168).default(DEFAULT_HOURS).describe('How far back errors are counted'),
+const listQuery = z.object({
+  hours: z.coerce.number().int().min(1).max(168).default(24).describe('How far back errors are counted'),
 })
-const params = z.object({ name: z.string().min(1).max(100) })
-
-const common = { tags: ['Admin'], security: [{ administrator: [] }] }
-const listSchema = {
-  summary: 'The providers: who is parked and why, their rates, and their errors by code',
-  ...common,
-  querystring: query,
-  response: {
-    200: z.object({ data: z.array(providerSchema), hours: z.int() }),
-    ...problemAnswers(401, 422, 429, 503),
-  },
-}
-const probeSchema = {
-  summary: 'Try a parked provider now: the next e-mail is sent as a probe',
-  ...common,
-  params,
-  response: {
-    200: z.object({ name: z.string(), reasonCode: z.string().describe('Why it was parked') }),
-    ...problemAnswers(400, 401, 403, 404, 409, 415, 422, 429, 503),
-  },
-}
-
-export type AdminProviderDeps = AdminRouteDeps & {
-  /** EMAIL_PROVIDER, in its order. */
-  providers: string[]
-  /** SEND_RATE_PER_SECOND. */
-  sendRate: number | null
-}
-
-export function adminProviderRoutes(app: App, deps: AdminProviderDeps): void {
-  const { db, onRequest, providers, sendRate } = deps
-
-  app.get('/admin/providers', { onRequest, schema: listSchema }, async request => {
-    const { hours } = request.query as z.output<typeof query>
-    const [rows, activity] = await Promise.all([listProviders(db.pool, null), readProviderActivity(db.pool, hours)])
-    const nowMs = db.clock.nowMs()
-    const data = inOrder(rows, providers).map(row => {
-      const used = activity.find(one => one.name === row.name)
-      return toView(row, used, { configured: providers.includes(row.name), sendRate, nowMs })
-    })
-    return { data, hours }
-  })
-  app.post('/admin/providers/:name/probe', { onRequest, schema: probeSchema }, async request => {
-    const { name } = request.params as z.output<typeof params>
-    const [row] = name.includes('\0') ? [] : await listProviders(db.pool, [name])
-    if (!row) throw new Problem('NOT_FOUND')
-    const reasonCode = await requestProbe(db.pool, name, request.admin!)
-    if (reasonCode === null) throw new Problem('PROVIDER_NOT_PARKED')
-    return { name, reasonCode }
-  })
-}
 
 /** As they are asked: in the order of EMAIL_PROVIDER; then those that are no longer configured. */
 function inOrder(rows: ProviderRow[], providers: string[]): ProviderRow[] {
@@ -123,7 +122,7 @@ function toView(row: ProviderRow, used: ProviderActivity | undefined, now: Now):
 }
 
 type ProviderErrors = { code: string; count: number; lastAt: Date }
-export type ProviderActivity = {
+type ProviderActivity = {
   name: string
   /** E-mails that it took in the last minute. */
   sentLastMinute: number
@@ -137,7 +136,7 @@ const MAX_FAILURES = 5_000
 const MAX_EMAILS = 2_000
 
 /** Every provider that was used lately, or failed in the last `hours`. */
-export async function readProviderActivity(db: Queryable, hours: number): Promise<ProviderActivity[]> {
+async function readProviderActivity(db: Queryable, hours: number): Promise<ProviderActivity[]> {
   const rows = await sql<ProviderActivity>(db, 'read-provider-activity')`
     with failures as (
        select outbox_id, created_at, coalesce(metadata ->> 'errorCode', type) as code from email_events
@@ -176,7 +175,7 @@ export async function readProviderActivity(db: Queryable, hours: number): Promis
  * The next e-mail of any worker probes the parked provider: each reads the time within a second. Returns the reason why it was parked;
  * null: it is not.
  */
-export async function requestProbe(db: Queryable, name: string, performedBy: string): Promise<string | null> {
+async function requestProbe(db: Queryable, name: string, performedBy: string): Promise<string | null> {
   const [row] = await sql<{ code: string }>(db, 'request-probe')`
     with known as materialized (select name, reason_code, probes, probe_at from providers where name = ${name} and state = 'open' for update),
      asked as (

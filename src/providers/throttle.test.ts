@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { RateHint } from './answers.ts'
 import type { Provider, SendResult } from './provider.ts'
-import type { RateHint } from './resend/rate-headers.ts'
 import type { ProviderRow, SlowDown } from './state.ts'
 import { Throttles } from './throttle.ts'
 

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino'
+import type { RateHint } from './answers.ts'
 import type { Provider, SendResult } from './provider.ts'
-import type { RateHint } from './resend/rate-headers.ts'
 import type { ProviderRow, SlowDown } from './state.ts'
 
-export type ThrottleStore = {
+type ThrottleStore = {
   slow: (change: SlowDown) => Promise<boolean>
   learnRate: (name: string, ratePerSecond: number) => Promise<void>
 }
@@ -164,14 +164,14 @@ const acceptedBy = ({ accepted }: RateState) => Math.max(accepted.lastSecond, ac
  * How the send rate of a provider that throttles is lowered and grows back. All rates are recipients per second, or messages per second
  * for a provider that limits messages.
  */
-export interface LowerRate {
+interface LowerRate {
   /** The rate at which it was throttled. */
   from: number
   /** The rate it was lowered to. */
   to: number
 }
 
-export interface Slowdown extends LowerRate {
+interface Slowdown extends LowerRate {
   agoMs: number
 }
 
@@ -185,7 +185,7 @@ const FASTEST = 1_000
 const SHARE_OF_LIMIT = 0.9
 
 /** Until every worker knows of a slowdown; a call that began before then shows nothing about the lower rate. */
-export const SLOWDOWN_SPREADS_MS = 1_000
+const SLOWDOWN_SPREADS_MS = 1_000
 /** The longest pause that a provider can cause; then one e-mail tries again. */
 export const MAX_PAUSE_MS = 300_000
 
@@ -213,7 +213,7 @@ export function slowerThan({ rate, accepted, limit }: Throttled): LowerRate {
   return { from, to: Math.max(SLOWEST, from / 2) }
 }
 
-export const withinLimit = (limit: number) => limit * SHARE_OF_LIMIT
+const withinLimit = (limit: number) => limit * SHARE_OF_LIMIT
 
 /** The pause before the next message: the requested Retry-After, or the time of one message at the lower rate. */
 export function pauseMs(retryAfterMs: number | null, to: number): number {

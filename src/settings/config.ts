@@ -12,7 +12,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { type Settings, settingsSchema } from './settings.ts'
+import { missingSetting, PROVIDER_NAMES, type Settings, settingsSchema } from './settings.ts'
 
 /** A wrong or missing setting. The message names the variable, so it is printed without a stack. */
 export class ConfigError extends Error {
@@ -88,15 +88,11 @@ export function childEnvironment(
 }
 
 function requireProviderSettings(settings: Settings): void {
-  const required: [entry: string, name: keyof Settings][] = [
-    ['ses', 'AWS_REGION'],
-    ['resend', 'RESEND_API_KEY'],
-    ['smtp', 'SMTP_URL'],
-  ]
-  for (const [entry, name] of required) {
-    if (settings.EMAIL_PROVIDER.includes(entry) && !settings[name])
+  for (const name of PROVIDER_NAMES.filter(name => settings.EMAIL_PROVIDER.includes(name))) {
+    const missing = missingSetting(name, settings)
+    if (missing)
       throw new ConfigError(
-        `Missing setting. With EMAIL_PROVIDER=${settings.EMAIL_PROVIDER.join(',')}, ${name} must be set.`,
+        `Missing setting. With EMAIL_PROVIDER=${settings.EMAIL_PROVIDER.join(',')}, ${missing} must be set.`,
       )
   }
 }

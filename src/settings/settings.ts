@@ -6,6 +6,15 @@ import { DEFAULT_RETRY_POLICY, RETRY_POLICY_NAMES } from './retry.ts'
 export const PROVIDER_NAMES = ['ses', 'resend', 'smtp', 'capture'] as const
 export type ProviderName = (typeof PROVIDER_NAMES)[number]
 
+/** Without it a provider cannot send. */
+const NEEDED_SETTINGS = { ses: 'AWS_REGION', resend: 'RESEND_API_KEY', smtp: 'SMTP_URL', capture: null } as const
+
+/** Of an entry of EMAIL_PROVIDER; one such as ses:eu-west-1 needs no setting. */
+export function missingSetting(entry: string, settings: Settings): keyof Settings | null {
+  const needed = NEEDED_SETTINGS[entry as ProviderName] ?? null
+  return needed !== null && !settings[needed] ? needed : null
+}
+
 /** global: one list for all companies. company: one list per company, in addition to the administrators' global list. */
 export const SUPPRESSION_SCOPES = ['global', 'company'] as const
 export type SuppressionScope = (typeof SUPPRESSION_SCOPES)[number]

@@ -3,8 +3,9 @@ import { join } from 'node:path'
 import { parse } from '@cdktf/hcl2json'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { dmarcSuggestion, mailFromDomain, sesRecords } from '../../src/providers/domains.ts'
+import { iamPolicy, resourceOf } from '../../src/providers/ses/explain-aws.ts'
 import { DEFAULT_SES_NAME, SES_EVENT_TYPES, SES_EVENTS_PATH, sesNames } from '../../src/providers/ses/names.ts'
-import { iamPolicy, publishStatement, resourceOf } from '../../src/providers/ses/setup.ts'
+import { publishStatement } from '../../src/providers/ses/setup.ts'
 import { ROOT } from '../support/process.ts'
 
 const SCOPE = { region: 'REGION', account: 'ACCOUNT_ID', names: sesNames() }

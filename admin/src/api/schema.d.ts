@@ -296,6 +296,47 @@ export interface paths {
       responses: { 200: Answer<{ 'application/json': components['schemas']['LedgerAcknowledged'] }> }
     }
   }
+  '/admin/providers': {
+    /** The providers: who is parked and why, their rates, and their errors by code */
+    get: {
+      parameters: {
+        query?: {
+          /** How far back errors are counted */
+          hours?: number
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': {
+        data: (components['schemas']['ProviderState'])[]
+        hours: number
+      } }> }
+    }
+  }
+  '/admin/providers/{name}/probe': {
+    /** Try a parked provider now: the next e-mail is sent as a probe */
+    post: {
+      parameters: {
+        path: {
+          name: string
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': {
+        name: string
+        /** Why it was parked */
+        reasonCode: string
+      } }> }
+    }
+  }
+  '/admin/queue/process': {
+    /** Bring scheduled retries forward */
+    post: {
+      parameters: None
+      requestBody: { content: { 'application/json': components['schemas']['ProcessQueueByAdminInput'] } }
+      responses: { 200: Answer<{ 'application/json': {
+        processed: number
+        outboxIds: (string)[]
+      } }> }
+    }
+  }
   '/admin/suppression': {
     /** The suppression list, newest first */
     get: {
@@ -1103,36 +1144,6 @@ export interface paths {
       responses: { 202: Answer<{ 'application/json': components['schemas']['Accepted'] }> }
     }
   }
-  '/admin/providers': {
-    /** The providers: who is parked and why, their rates, and their errors by code */
-    get: {
-      parameters: {
-        query?: {
-          /** How far back errors are counted */
-          hours?: number
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': {
-        data: (components['schemas']['ProviderState'])[]
-        hours: number
-      } }> }
-    }
-  }
-  '/admin/providers/{name}/probe': {
-    /** Try a parked provider now: the next e-mail is sent as a probe */
-    post: {
-      parameters: {
-        path: {
-          name: string
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': {
-        name: string
-        /** Why it was parked */
-        reasonCode: string
-      } }> }
-    }
-  }
   '/admin/people/erase': {
     /** Erase a person: every e-mail and record of this address, document or external id */
     post: {
@@ -1158,17 +1169,6 @@ export interface paths {
       parameters: None
       requestBody: { content: { 'application/json': components['schemas']['PersonInput'] } }
       responses: { 200: Answer<{ 'application/json': components['schemas']['PersonExport'] }> }
-    }
-  }
-  '/admin/queue/process': {
-    /** Bring scheduled retries forward */
-    post: {
-      parameters: None
-      requestBody: { content: { 'application/json': components['schemas']['ProcessQueueByAdminInput'] } }
-      responses: { 200: Answer<{ 'application/json': {
-        processed: number
-        outboxIds: (string)[]
-      } }> }
     }
   }
 }

@@ -91,7 +91,7 @@ function ordinalOf(attachmentId: string): number {
   return Number(digits)
 }
 
-export type Download = { outboxId: string; ordinal: number; expiresAtSeconds: number }
+type Download = { outboxId: string; ordinal: number; expiresAtSeconds: number }
 
 /** Whoever has the link may download this one file, until it expires: it carries no API key. */
 export function signDownload(download: Download, pepper: string): string {

@@ -25,7 +25,7 @@ const only = <Value extends string | boolean>(value: Value, why: string) =>
   z.literal(value, `must be ${value}: ${why}`).optional()
 
 /** As the SDK sends it; what the gateway does not do is refused by name. */
-export const newDomainBody = z
+const newDomainBody = z
   .strictObject({
     name: z
       .string()
@@ -75,7 +75,7 @@ const recordSchema = z
 
 const object = z.literal('domain')
 /** The answers of the routes. */
-export const domainAnswers = {
+const domainAnswers = {
   created: z.object({ ...domainFields, records: z.array(recordSchema) }).meta({ id: 'ResendNewDomain' }),
   list: z
     .object({ object: z.literal('list'), has_more: z.boolean(), data: z.array(z.object(domainFields)) })
@@ -85,12 +85,10 @@ export const domainAnswers = {
   removed: z.object({ object, id: z.uuid(), deleted: z.literal(true) }).meta({ id: 'ResendRemovedDomain' }),
 }
 
-export type ResendDomainFacts = { id: string; name: string; allowed: boolean; createdAt: Date; region: string }
-
-export function toResendDomain({ id, name, allowed, createdAt, region }: ResendDomainFacts) {
+function toResendDomain({ domainId, domain, allowed, createdAt }: DomainRow, region: string) {
   return {
-    id,
-    name,
+    id: domainId,
+    name: domain,
     status: allowed ? ('verified' as const) : ('pending' as const),
     created_at: createdAt.toISOString(),
     region,
@@ -104,7 +102,7 @@ const RECORD_NAMES = { DKIM: 'DKIM', 'MAIL FROM': 'SPF', OWNERSHIP: 'Ownership',
 const STATUS = { found: 'verified', other: 'failed', missing: 'pending', unknown: 'temporary_failure' } as const
 
 /** Names are in full: those of Resend are relative to the registered domain. */
-export function toResendRecord({ purpose, type, name, value, priority, state }: DnsRecord & { state?: RecordState }) {
+function toResendRecord({ purpose, type, name, value, priority, state }: DnsRecord & { state?: RecordState }) {
   return {
     record: RECORD_NAMES[purpose],
     name,
@@ -172,7 +170,7 @@ async function create(request: FastifyRequest, reply: FastifyReply, deps: Resend
 async function list(request: FastifyRequest, { db, region }: ResendRouteDeps) {
   const rows = await listDomains(db.pool, liveOwner(request).companyId)
   return pageOf(
-    rows.map(row => toResendDomain(factsOf(row, region))),
+    rows.map(row => toResendDomain(row, region)),
     request.query as PageQuery,
   )
 }
@@ -242,15 +240,7 @@ async function asking<T>(request: FastifyRequest, act: () => Promise<T>): Promis
   }
 }
 
-const factsOf = ({ domainId, domain, allowed, createdAt }: DomainRow, region: string) => ({
-  id: domainId,
-  name: domain,
-  allowed,
-  createdAt,
-  region,
-})
-
 const viewOf = ({ row, records }: DomainState, region: string) => ({
-  ...toResendDomain(factsOf(row, region)),
+  ...toResendDomain(row, region),
   records: records.map(toResendRecord),
 })

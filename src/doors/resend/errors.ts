@@ -40,7 +40,7 @@ const ERRORS: Partial<Record<ProblemCode, readonly [number, ErrorName]>> = {
 const errorSchema = z
   .object({ statusCode: z.int(), name: z.enum(ERROR_NAMES), message: z.string() })
   .meta({ id: 'ResendError' })
-export type ResendError = z.output<typeof errorSchema>
+type ResendError = z.output<typeof errorSchema>
 
 /** For the OpenAPI document: the statuses with which a route refuses, beside those of a missing or wrong key. */
 export const resendRefusals = (...statuses: number[]): Record<number, typeof errorSchema> =>

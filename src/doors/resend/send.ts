@@ -76,7 +76,7 @@ const template = z.strictObject({
 })
 
 /** Shown in the API documentation; a test sends it. */
-export const RESEND_EMAIL_EXAMPLE = {
+const RESEND_EMAIL_EXAMPLE = {
   from: 'Acme <shop@example.com>',
   to: ['maria@example.com'],
   subject: 'Your order 1042 is on its way',
@@ -145,7 +145,7 @@ export type NamedTemplate = {
   variables: ResendVariable[] | null
 }
 
-export type Translated = { ok: true; body: SendBody } | { ok: false; problems: FieldProblem[] }
+type Translated = { ok: true; body: SendBody } | { ok: false; problems: FieldProblem[] }
 
 /** The e-mail as the accept step takes it. named null: a starter, or no template that there is. */
 export function toSendBody(email: ResendEmail, named: NamedTemplate | null, now: Date): Translated {

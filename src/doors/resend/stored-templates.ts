@@ -7,7 +7,7 @@ import { TEMPLATE_LIMITS, templateTypeSchema } from '../../templates/limits.ts'
 import type { TemplateSource } from '../../templates/parse.ts'
 
 /** A template as it was written for the Resend-compatible API. */
-export type ResendSource = {
+type ResendSource = {
   name: string
   from: string | null
   replyTo: string[] | null

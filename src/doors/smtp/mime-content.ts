@@ -5,7 +5,7 @@ import { decodedAs, decodeQuotedPrintable, isBase64 } from './charset.ts'
 import type { MimePart } from './mime-parts.ts'
 import { cannotCarry, malformed } from './replies.ts'
 
-export type MailContent = {
+type MailContent = {
   html?: string
   text?: string
   attachments: { filename: string; contentType: string; content: string; contentId?: string }[]

@@ -61,7 +61,7 @@ type Words = { charset: string; bytes: Buffer[] }
  * Text with its encoded words decoded. Ours, because libmime puts other characters for bytes that do not fit their charset. Words that
  * follow each other are decoded together: some programs divide a character between two of them.
  */
-export function decodeWords(text: string, what: string): string {
+function decodeWords(text: string, what: string): string {
   const decoded: string[] = []
   let words: Words | null = null
   let end = 0

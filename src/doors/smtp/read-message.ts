@@ -15,7 +15,7 @@ export type MessageLimits = {
 
 export type ReadDeps = { limits: MessageLimits; memory: FairSlots }
 /** `release` gives the memory back, once the message has been accepted or refused. */
-export type ReadMessage = { message: Buffer; release: Release }
+type ReadMessage = { message: Buffer; release: Release }
 
 /** All of the message, in bounded memory. What is refused is read to its end, because only then can SMTP say so. */
 export async function readMessage(

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
+import { createSecureContext } from 'node:tls'
 import type { Logger } from 'pino'
 import {
   SMTPServer,
@@ -22,6 +24,8 @@ import type { RootAttributes, Tracing } from '../../platform/telemetry/tracing.t
 import { type MailAddress, parseAddress, parseBareAddress } from '../../platform/text/addresses.ts'
 import { type FieldProblem, fieldProblems, REPORT_INPUT, summarise } from '../../platform/text/refusal.ts'
 import { SEND_LIMITS } from '../../platform/text/send-limits.ts'
+import { type Config, ConfigError } from '../../settings/config.ts'
+import { CannotListen } from '../../web/cannot-listen.ts'
 import { type MessageBody, messageBody } from './message-body.ts'
 import { type MessageLimits, type ReadDeps, readMessage } from './read-message.ts'
 import { Refused, refusedBy, resultOf, toRefused } from './replies.ts'
@@ -38,6 +42,45 @@ export type SmtpServer = { port: number; stop(): Promise<void> }
 /** Jokes of old mail servers that smtp-server answers. */
 const JOKES = ['WIZ', 'SHELL', 'KILL']
 const WAITING_FOR_MEMORY = 64
+
+/** Listens for SMTP when SMTP_INGRESS_PORT is set. */
+export async function startSmtp(config: Config, deps: SmtpDeps): Promise<SmtpServer | null> {
+  if (config.SMTP_INGRESS_PORT === undefined) return null
+  const options = { host: config.HOST, port: config.SMTP_INGRESS_PORT, tls: tlsOf(config) }
+  warnWithoutTls(options, deps.log)
+  try {
+    return await startSmtpServer(options, deps)
+  } catch (error) {
+    throw new CannotListen('SMTP_INGRESS_PORT', error as Error)
+  }
+}
+
+function warnWithoutTls({ host, tls }: SmtpOptions, log: Logger): void {
+  if (tls || isLoopback(host) || host === 'localhost') return
+  log.warn('SMTP has no certificate (SMTP_TLS_CERT, SMTP_TLS_KEY): only programs of this machine can log in')
+}
+
+function tlsOf(config: Config): SmtpOptions['tls'] {
+  const { SMTP_TLS_CERT, SMTP_TLS_KEY, SMTP_INGRESS_TLS } = config
+  if (!SMTP_TLS_CERT || !SMTP_TLS_KEY) return null
+  const certificate = readSetting('SMTP_TLS_CERT', SMTP_TLS_CERT)
+  const key = readSetting('SMTP_TLS_KEY', SMTP_TLS_KEY)
+  try {
+    createSecureContext({ cert: certificate, key })
+  } catch (error) {
+    const reason = (error as Error).message
+    throw new ConfigError(`Bad setting. SMTP_TLS_CERT, SMTP_TLS_KEY: are no certificate with its key (${reason}).`)
+  }
+  return { mode: SMTP_INGRESS_TLS, certificate, key }
+}
+
+function readSetting(name: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new ConfigError(`Bad setting. ${name}: ${file} cannot be read (${(error as Error).message}).`)
+  }
+}
 
 /** Listens for SMTP. Every message becomes an e-mail through the same accept step as an HTTP request. */
 export async function startSmtpServer(
@@ -188,7 +231,7 @@ export type SmtpDeps = {
 export type Session = SMTPServerSession
 
 /** MAIL FROM: who sends, and whether the company may send one more now. The envelope sender is not used: the header From counts. */
-export async function startMessage(session: Session, { verify, tokens }: SmtpDeps): Promise<void> {
+async function startMessage(session: Session, { verify, tokens }: SmtpDeps): Promise<void> {
   const { companyId, ratePerSecond } = await keyOf(session.user, verify)
   if (ratePerSecond === null) return
   const draw = await tokens.add({ companyId, ratePerSecond, amount: 1 })
@@ -198,7 +241,7 @@ export async function startMessage(session: Session, { verify, tokens }: SmtpDep
 }
 
 /** RCPT TO. */
-export function addRecipient({ address }: SMTPServerAddress, { envelope }: Session, limits: SmtpLimits): void {
+function addRecipient({ address }: SMTPServerAddress, { envelope }: Session, limits: SmtpLimits): void {
   if (envelope.rcptTo.length >= limits.recipients)
     throw new Refused(452, '4.5.3', `A message may have at most ${limits.recipients} recipients`)
   const parsed = parseBareAddress(address)
@@ -206,7 +249,7 @@ export function addRecipient({ address }: SMTPServerAddress, { envelope }: Sessi
 }
 
 /** DATA: returns the text of the 250, after the commit. */
-export async function receiveMessage(
+async function receiveMessage(
   stream: SMTPServerDataStream,
   session: Session,
   deps: SmtpDeps,
@@ -318,7 +361,7 @@ function tooMany({ length }: string[]): FieldProblem[] {
 }
 
 /** Open connections by client network. */
-export class ConnectionCounts {
+class ConnectionCounts {
   readonly #perNetwork: number
   readonly #counts = new Map<string, number>()
   readonly #networks = new Map<string, string>()
@@ -385,12 +428,12 @@ export const SMTP_LIMITS: SmtpLimits = {
 }
 
 /** A client that has logged in. The key is checked again for every message, so that a revoked one ends within a second. */
-export type SmtpUser = { apiKey: string }
+type SmtpUser = { apiKey: string }
 
-export type VerifyKey = (presented: string) => Promise<KeyCheck>
+type VerifyKey = (presented: string) => Promise<KeyCheck>
 
 /** AUTH: the API key is the password; the user name is free. */
-export function loginCheck(verify: VerifyKey) {
+function loginCheck(verify: VerifyKey) {
   const limits = new LoginLimits()
   return async function logIn(user: string, apiKey: string, remoteAddress: string): Promise<SmtpUser> {
     const check = await verify(apiKey)

@@ -7,9 +7,10 @@ import { type KeyRegistry, ownerOf, requireKey } from '../../companies/require-k
 import type { Database } from '../../platform/postgres/pool.ts'
 import { inTransaction, type Queryable, sql } from '../../platform/postgres/query.ts'
 import { isUuid } from '../../platform/text/uuid.ts'
-import type { AdminRouteDeps } from '../../web/access.ts'
+import { isTestKey, performedBy } from '../../web/access.ts'
 import { problemAnswers } from '../../web/openapi.ts'
 import { invalidField } from '../../web/problem.ts'
+import { route } from '../../web/route.ts'
 import type { App } from '../../web/server.ts'
 
 export type SqlRouteDeps = RateLimitDeps & { db: Database; keys: KeyRegistry; pepper: string }
@@ -44,53 +45,60 @@ const adminProcessBody = z
   .meta({ id: 'ProcessQueueByAdmin', example: { limit: 10 } })
 const processedSchema = z.object({ processed: z.int(), outboxIds: z.array(z.uuid()) })
 
-const tags = ['SQL']
 const enqueueSchema = {
   summary: 'enqueue_email over HTTP: answers the id of the e-mail as a JSON string',
-  tags,
+  tags: ['SQL'],
   body: enqueueBody,
   response: { 200: z.uuid(), ...problemAnswers(400, 401, 403, 413, 415, 422, 429, 503) },
 }
-const processSchema = {
-  summary: 'Bring scheduled retries forward',
-  tags,
-  body: processBody,
-  response: { 200: processedSchema, ...problemAnswers(400, 401, 403, 413, 415, 422, 503) },
-}
-const adminProcessSchema = {
-  summary: 'Bring scheduled retries forward',
-  tags: ['Admin'],
-  security: [{ administrator: [] }],
-  body: adminProcessBody,
-  response: { 200: processedSchema, ...problemAnswers(400, 401, 403, 413, 415, 422, 429, 503) },
-}
 
-/** The SQL functions for callers that have HTTP only. */
-export function sqlRoutes(app: App, deps: SqlRouteDeps): void {
+/** A SQL function for callers that have HTTP only. It needs the whole key, for its rate. */
+export function enqueueRoute(app: App, deps: SqlRouteDeps): void {
   const onRequest = requireKey(deps.keys, deps.pepper, 'manage')
   app.post('/rest/v1/rpc/enqueue_email', { onRequest, schema: enqueueSchema }, (request, reply) =>
     enqueue(request, reply, deps),
   )
-  app.post('/functions/v1/process-email-queue', { onRequest, schema: processSchema }, async request => {
-    const body = request.body as z.output<typeof processBody>
-    return processed(await readyRetries(deps.db.pool, ownerOf(request), body?.limit ?? DEFAULT_LIMIT))
-  })
 }
 
-export function adminQueueRoutes(app: App, { db, onRequest }: AdminRouteDeps): void {
-  app.post('/admin/queue/process', { onRequest, schema: adminProcessSchema }, async request => {
-    const { limit, companyId = null } = request.body as z.output<typeof adminProcessBody>
-    if (companyId !== null && !(isUuid(companyId) && (await findCompany(db.pool, companyId.toLowerCase()))))
-      throw invalidField('companyId', 'is not the id of a company', 'INVALID_VALUE')
-    const ids = await inTransaction(db.pool, async tx => {
-      const ready = await readyRetries(tx, { companyId, test: false }, limit)
-      const audit = { performedBy: request.admin!, action: 'RETRIES_BROUGHT_FORWARD', subjectType: 'queue' } as const
-      const after = { eMails: ready.length }
-      if (ready.length > 0) await writeAudit(tx, { ...audit, subjectId: companyId ?? 'all', companyId, after })
-      return ready
-    })
-    return processed(ids)
-  })
+export function queueRoutes({ db }: Pick<SqlRouteDeps, 'db'>) {
+  return {
+    process: route(
+      {
+        method: 'POST',
+        path: '/functions/v1/process-email-queue',
+        access: { key: 'manage' },
+        tag: 'SQL',
+        summary: 'Bring scheduled retries forward',
+        body: processBody,
+        response: processedSchema,
+      },
+      async ({ body }, { principal, companyId }) =>
+        processed(await readyRetries(db.pool, { companyId, test: isTestKey(principal) }, body?.limit ?? DEFAULT_LIMIT)),
+    ),
+
+    processByAdmin: route(
+      {
+        method: 'POST',
+        path: '/admin/queue/process',
+        access: { admin: 'support' },
+        summary: 'Bring scheduled retries forward',
+        body: adminProcessBody,
+        response: processedSchema,
+      },
+      async ({ body: { limit, companyId = null } }, { principal }) => {
+        if (companyId !== null && !(isUuid(companyId) && (await findCompany(db.pool, companyId.toLowerCase()))))
+          throw invalidField('companyId', 'is not the id of a company', 'INVALID_VALUE')
+        const ids = await inTransaction(db.pool, async tx => {
+          const ready = await readyRetries(tx, { companyId, test: false }, limit)
+          const audit = { performedBy: performedBy(principal), action: 'RETRIES_BROUGHT_FORWARD' } as const
+          const subject = { subjectType: 'queue', subjectId: companyId ?? 'all', companyId } as const
+          if (ready.length > 0) await writeAudit(tx, { ...audit, ...subject, after: { eMails: ready.length } })
+          return ready
+        })
+        return processed(ids)
+      },
+    ),
+  }
 }
 
 async function enqueue(request: FastifyRequest, reply: FastifyReply, deps: SqlRouteDeps) {
@@ -108,7 +116,7 @@ async function enqueue(request: FastifyRequest, reply: FastifyReply, deps: SqlRo
 
 const processed = (outboxIds: string[]) => ({ processed: outboxIds.length, outboxIds })
 
-export type SqlEmail = {
+type SqlEmail = {
   userId: string | null
   templateType: string
   recipientEmail: string
@@ -116,7 +124,7 @@ export type SqlEmail = {
 }
 
 /** What `enqueue_email` writes, for the company of an API key. Answers the id of the e-mail. */
-export async function putSqlEmail(
+async function putSqlEmail(
   db: Queryable,
   { companyId, test }: { companyId: string; test: boolean },
   { userId, templateType, recipientEmail, payload }: SqlEmail,
@@ -127,7 +135,7 @@ export async function putSqlEmail(
 }
 
 /** Brings scheduled retries forward. Answers their ids. companyId null: of every company. */
-export async function readyRetries(
+async function readyRetries(
   db: Queryable,
   { companyId, test }: { companyId: string | null; test: boolean },
   limit: number,

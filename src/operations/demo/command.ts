@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve, sep } from 'node:path'
-import { type Answer, type Command, CommandFailed, text, UsageError } from '../../console/command.ts'
+import { type Answer, CommandFailed, command, option, UsageError } from '../../console/command.ts'
 import { listenForStop } from '../../console/stop-signal.ts'
 import { makeLog } from '../../platform/telemetry/log.ts'
 import { namesDatabase } from '../../settings/config.ts'
@@ -12,59 +12,64 @@ import { namesDatabase } from '../../settings/config.ts'
 const MARK = 'email-gateway-demo'
 const EXIT_MS = 2_000
 
-export const demoCommand: Command = {
-  usage: [['demo [--port N] [--data DIR] [--keep]', 'until Ctrl-C; what it made is removed then']],
-  notes: [
-    'With --json, one JSON value is printed when it runs: {"url","adminUrl","user","password","signInLink","docsUrl","dataDir","pid"}.',
-    'Nothing leaves the machine. The demo has a database of its own and reads no settings, so it cannot touch a real gateway.',
-  ],
-  words: 0,
-  options: {
-    port: { type: 'string', value: 'N', help: 'listen on this port of 127.0.0.1 (default: a free one)' },
-    data: {
-      type: 'string',
-      value: 'DIR',
-      help: 'where the data are: a new or empty folder, or one of an earlier demo; removed at the end without --keep',
-    },
-    keep: { type: 'boolean', help: 'do not remove the data at the end' },
-  },
-  async run({ values, answerNow = () => {} }) {
-    if (namesDatabase())
-      throw new CommandFailed('DATABASE_URL is set. The demo makes a database of its own: run it without DATABASE_URL.')
-    const port = portOf(text(values, 'port') ?? '0')
-    const dataDir = await demoFolder(text(values, 'data'))
-    // Failures are part of the demo: they belong in the UI, not on the terminal.
-    const json = values.json === true
-    const log = makeLog({ level: 'fatal', pretty: !json && process.stdout.isTTY === true, fd: json ? 2 : 1 })
-    let abandon = async () => {}
-    const stop = listenForStop(log, () => abandon())
-    const password = randomBytes(9).toString('base64url')
-    // Imported here: other commands start in half the time without it.
-    const { startDemo } = await import('./demo.ts')
-    const folders = [dataDir]
-    try {
-      const demo = await startDemo({ dataDir, port, password, log })
-      abandon = demo.abandon
-      if (demo.databaseFolder) folders.push(demo.databaseFolder)
-      answerNow(answerOf(demo, dataDir, password, values.keep === true))
-      const reason = await stop.reason
-      if (!json) console.log('Stopping…')
-      await demo.stop()
-      if (reason.kind === 'failed') throw reason.error
-    } finally {
-      if (values.keep !== true) await removeFolders(folders)
-      // A pending connection must not keep the process alive.
-      setTimeout(() => process.exit(), EXIT_MS).unref()
-    }
-    return null
-  },
+const options = {
+  port: option.parsed('N', 'listen on this port of 127.0.0.1 (default: a free one)', given => {
+    const port = Number(given)
+    if (!/^\d{1,5}$/.test(given) || port > 65_535) throw new UsageError('--port must be a number from 0 to 65535')
+    return port
+  }),
+  data: option.text(
+    'DIR',
+    'where the data are: a new or empty folder, or one of an earlier demo; removed at the end without --keep',
+  ),
+  keep: option.flag('do not remove the data at the end'),
 }
 
-function portOf(given: string): number {
-  const port = Number(given)
-  if (!/^\d{1,5}$/.test(given) || port > 65_535) throw new UsageError('--port must be a number from 0 to 65535')
-  return port
-}
+const notes = [
+  'With --json, one JSON value is printed when it runs: {"url","adminUrl","user","password","signInLink","docsUrl","dataDir","pid"}.',
+  'Nothing leaves the machine. The demo has a database of its own and reads no settings, so it cannot touch a real gateway.',
+]
+
+export const demoCommand = command({ name: 'demo', notes, options }, action =>
+  action(
+    {
+      form: '[--port N] [--data DIR] [--keep]',
+      what: 'until Ctrl-C; what it made is removed then',
+      options: ['port', 'data', 'keep'],
+      opens: 'nothing',
+    },
+    async ({ options: { port = 0, data, keep }, json, answerNow = () => {} }) => {
+      if (namesDatabase())
+        throw new CommandFailed(
+          'DATABASE_URL is set. The demo makes a database of its own: run it without DATABASE_URL.',
+        )
+      const dataDir = await demoFolder(data)
+      // Failures are part of the demo: they belong in the UI, not on the terminal.
+      const log = makeLog({ level: 'fatal', pretty: !json && process.stdout.isTTY === true, fd: json ? 2 : 1 })
+      let abandon = async () => {}
+      const stop = listenForStop(log, () => abandon())
+      const password = randomBytes(9).toString('base64url')
+      // Imported here: other commands start in half the time without it.
+      const { startDemo } = await import('./demo.ts')
+      const folders = [dataDir]
+      try {
+        const demo = await startDemo({ dataDir, port, password, log })
+        abandon = demo.abandon
+        if (demo.databaseFolder) folders.push(demo.databaseFolder)
+        answerNow(demoAnswer(demo, dataDir, password, keep))
+        const reason = await stop.reason
+        if (!json) console.log('Stopping…')
+        await demo.stop()
+        if (reason.kind === 'failed') throw reason.error
+      } finally {
+        if (!keep) await removeFolders(folders)
+        // A pending connection must not keep the process alive.
+        setTimeout(() => process.exit(), EXIT_MS).unref()
+      }
+      return null
+    },
+  ),
+)
 
 /** Refuses a folder that holds something else: the demo removes its folder at the end. */
 async function demoFolder(given: string | undefined): Promise<string> {
@@ -76,7 +81,7 @@ async function demoFolder(given: string | undefined): Promise<string> {
   return folder
 }
 
-function answerOf(
+function demoAnswer(
   { url, signInLink }: { url: string; signInLink: string },
   dataDir: string,
   password: string,

@@ -12,8 +12,8 @@ import { expireWaitingEmails } from '../../outbox/expiry.ts'
 import { storeProviderEvents } from '../../outbox/provider-events.ts'
 import type { Database } from '../../platform/postgres/pool.ts'
 import { hashEmail } from '../../platform/text/hashing.ts'
-import { makeCapture } from '../../providers/clients.ts'
 import { makeProviders } from '../../providers/providers.ts'
+import { makeCapture } from '../../providers/table.ts'
 import { type Config, loadConfig } from '../../settings/config.ts'
 import { addSuppressions } from '../../suppression/list.ts'
 import { WEBHOOK_EVENT_TYPES } from '../../webhooks/events.ts'
@@ -34,7 +34,7 @@ const PROVIDERS = ['ses:us-east-1', 'ses:eu-west-1']
 /** The first provider is down for a while, again and again; then the second one carries the mail. */
 const OUTAGE = { provider: PROVIDERS[0], firstAfterMs: 25_000, everyMs: 420_000, lastsMs: 45_000 }
 
-export type DemoOptions = { dataDir: string; port: number; password: string; log: Logger; random?: () => number }
+type DemoOptions = { dataDir: string; port: number; password: string; log: Logger; random?: () => number }
 export type Demo = {
   url: string
   /** Signs the administrator in once. */
@@ -205,7 +205,7 @@ export type DemoClient = (apiKey: string, method: string, path: string, body?: u
 // biome-ignore lint/suspicious/noExplicitAny: answers of several routes
 type DemoAnswer = { status: number; body: any }
 
-export function demoClient(url: string): DemoClient {
+function demoClient(url: string): DemoClient {
   return async (apiKey, method, path, body) => {
     const response = await fetch(url + path, {
       method,

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { uuidv7 } from '../../platform/text/uuid.ts'
 import type { OutgoingMessage, Provider, ProviderEvent } from '../../providers/provider.ts'
-import { readReport } from '../../providers/reports.ts'
+import { readReport } from '../../providers/table.ts'
 import { DEAD_MAILBOX, OLD_LIST_DOMAIN, SILENT_MAILBOX } from './companies.ts'
 import { sesEvent, sesMessageId, simulatedProvider } from './simulated-provider.ts'
 

@@ -46,7 +46,7 @@ const LATENCY_MS = { least: 40, most: 260 }
 const REPORT_MS = { least: 400, most: 4_000 }
 const QUOTA_PER_SECOND = 25
 
-export type SimulatedDeps = {
+type SimulatedDeps = {
   name: string
   /** Takes what is accepted, so that the inbox shows it. */
   capture: Provider

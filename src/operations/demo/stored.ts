@@ -5,7 +5,7 @@ import { fragment, type Queryable, run, sql } from '../../platform/postgres/quer
 const DAYS = 30
 
 /** `share`: the company's part of the traffic, in percent. The rates are of what was sent. */
-export type DemoHistory = {
+type DemoHistory = {
   companyId: string
   share: number
   types: string[]

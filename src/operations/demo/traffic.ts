@@ -4,7 +4,7 @@ import type { DemoClient } from './demo.ts'
 import type { WaitedEmail } from './stored.ts'
 
 export type DemoSender = { company: DemoCompany; companyId: string; apiKey: string }
-export type DemoAccess = {
+type DemoAccess = {
   /** By SQL, as an application that names a template that is not there. */
   enqueueUnknownTemplate: (companyId: string, recipient: string) => Promise<void>
   /** Accepted a day ago, of the company that is paused since. */

@@ -7,7 +7,7 @@ import type { smtpTls } from '../../providers/smtp/smtp.ts'
 import { silenceAwsSdkWarning } from '../../settings/config.ts'
 import type { InUse } from '../../settings/processes.ts'
 import { recordedSettings } from '../../settings/recorded.ts'
-import type { Settings } from '../../settings/settings.ts'
+import { missingSetting, type Settings } from '../../settings/settings.ts'
 import { checkSes, domainCommand, readSesFacts, type SesFacts } from './ses.ts'
 import { failed, type NamedVerdict, ok, type Verdict, warning } from './verdict.ts'
 
@@ -32,7 +32,7 @@ export async function probeProviders(inUse: InUse, config: Settings, db: Queryab
 async function probe(entry: string, config: Settings): Promise<Verdict> {
   const setting = missingSetting(entry, config)
   if (setting) return warning(`${entry} is not tried: ${setting} is not set in this shell`)
-  const { makeProvider } = await import('../../providers/clients.ts')
+  const { makeProvider } = await import('../../providers/table.ts')
   const provider = await makeProvider(entry, config)
   try {
     return ok(`${entry}: ${await provider.probe!(AbortSignal.timeout(PROBE_MS))}`)
@@ -58,12 +58,6 @@ const DESTINATION: Record<string, 'SMTP_URL' | 'RESEND_BASE_URL' | 'AWS_ENDPOINT
   smtp: 'SMTP_URL',
   resend: 'RESEND_BASE_URL',
   ses: 'AWS_ENDPOINT_URL_SESV2',
-}
-
-function missingSetting(entry: string, config: Settings): string | null {
-  if (entry === 'smtp') return config.SMTP_URL ? null : 'SMTP_URL'
-  if (entry === 'resend') return config.RESEND_API_KEY ? null : 'RESEND_API_KEY'
-  return entry.includes(':') || config.AWS_REGION ? null : 'AWS_REGION'
 }
 
 type Domains = Map<string, string[]>

@@ -149,7 +149,7 @@ function count(companyId: string, { results }: RequestAnswer, deps: AcceptDeps):
 }
 
 /** The rules that need more than the body: the time, the company, and an HTML parser. null: it may be accepted. */
-export function refuseBody(
+function refuseBody(
   body: BodyWithContent,
   html: HtmlProblem[],
   caller: Caller,
@@ -191,16 +191,12 @@ function domainNotAllowed(domains: readonly string[]): string {
 export type BodyWithContent = SendBody & { subject: string; templateVersion?: number }
 
 /** The version in use; null: none is published. */
-export type FindTemplate = (choice: TemplateChoice) => Promise<{ version: number; parsed: ParseResult } | null>
+type FindTemplate = (choice: TemplateChoice) => Promise<{ version: number; parsed: ParseResult } | null>
 
 /** The templates that the bodies of a request name, each looked up once. */
-export type FoundTemplates = Map<string, Awaited<ReturnType<FindTemplate>>>
+type FoundTemplates = Map<string, Awaited<ReturnType<FindTemplate>>>
 
-export async function findTemplates(
-  bodies: SendBody[],
-  { companyId }: Caller,
-  find: FindTemplate,
-): Promise<FoundTemplates> {
+async function findTemplates(bodies: SendBody[], { companyId }: Caller, find: FindTemplate): Promise<FoundTemplates> {
   const named = new Map(bodies.filter(body => body.template !== undefined).map(body => [keyOf(body), body]))
   const found = [...named].map(async ([key, { template, locale = null }]) => {
     return [key, await find({ companyId, type: template!, locale })] as const
@@ -210,7 +206,7 @@ export async function findTemplates(
 
 const keyOf = ({ template, locale }: SendBody) => `${template} ${locale}`
 
-export type ContentResult = { ok: true; body: BodyWithContent } | { ok: false; refusal: Refusal }
+type ContentResult = { ok: true; body: BodyWithContent } | { ok: false; refusal: Refusal }
 
 /** The caller learns at once what is wrong with a template or its variables. A subject in the body wins over the template's. */
 export function renderBody(body: SendBody, templates: FoundTemplates): ContentResult {
@@ -240,9 +236,9 @@ function templateNotFound(type: string): Refusal {
 }
 
 /** A caller's key, with the body as the caller wrote it, which is what the key stands for. */
-export type IdempotencyKey = { key: string; writtenBody: unknown }
+type IdempotencyKey = { key: string; writtenBody: unknown }
 
-export function storedIdempotency(
+function storedIdempotency(
   given: IdempotencyKey | null,
   caller: Caller,
   { pepper, days }: { pepper: string; days: number },
@@ -262,7 +258,7 @@ function storedKey(key: string, { companyId, test }: Caller, pepper: string): st
 }
 
 /** One line for each e-mail that was accepted, or stopped by the suppression list. `results` has the order of the drafts. */
-export function logAccepted(drafts: Draft[], results: MemberResult[], strict: boolean, log: EmailLog): void {
+function logAccepted(drafts: Draft[], results: MemberResult[], strict: boolean, log: EmailLog): void {
   // A strict request is accepted as a whole, or not at all.
   const noneAccepted = strict && results.some(({ status }) => status !== 'ACCEPTED')
   drafts.forEach((draft, place) => {

@@ -1,46 +1,48 @@
-import { type Command, text, texts, UsageError } from '../../console/command.ts'
+import { command, option, UsageError } from '../../console/command.ts'
 
-const TEXT_OPTIONS = ['to', 'from', 'subject', 'html', 'text', 'template', 'locale', 'external-id', 'scheduled-at']
-/** Options that are spelled otherwise than their fields. Both spellings are accepted. */
-const OPTION_OF_FIELD: Record<string, string> = { externalId: 'external-id', scheduledAt: 'scheduled-at' }
-const FIELD_OF_OPTION = Object.fromEntries(Object.entries(OPTION_OF_FIELD).map(([field, option]) => [option, field]))
-
-export const sendCommand: Command = {
-  usage: [
-    ['send --to ADDRESS --subject TEXT (--html HTML | --text TEXT) [OPTIONS]', 'accept one e-mail, as the API does'],
-    ['send --to ADDRESS --template TYPE [--variable NAME=VALUE …] [OPTIONS]', 'with the content of a template'],
-  ],
-  words: 0,
-  options: {
-    to: { type: 'string', value: 'ADDRESS', help: 'the recipient' },
-    from: { type: 'string', value: 'ADDRESS', help: 'the sender (EMAIL_FROM)' },
-    subject: { type: 'string', value: 'TEXT', help: 'the subject' },
-    html: { type: 'string', value: 'HTML', help: 'the HTML part' },
-    text: { type: 'string', value: 'TEXT', help: 'the plain text part' },
-    template: { type: 'string', value: 'TYPE', help: 'a template, in place of --html and --text' },
-    variable: {
-      type: 'string',
-      value: 'NAME=VALUE',
-      help: 'for the template, such as user.name=Maria; once for each variable',
-      multiple: true,
-    },
-    locale: { type: 'string', value: 'LOCALE', help: "of the template (the company's)" },
-    'external-id': { type: 'string', value: 'TEXT', help: 'your own id for it' },
-    'scheduled-at': { type: 'string', value: 'TIME', help: 'send not before this time, such as 2026-11-15T10:00:00Z' },
-    company: { type: 'string', value: 'ID|NAME', help: 'the company that sends it (demo)' },
-    test: { type: 'boolean', help: 'as with a test key: it is never sent to a provider' },
-  },
-  aliases: OPTION_OF_FIELD,
-  run: async ({ values }) => {
-    // Imported here, because the HTML parser and the accept rules take a quarter of the start-up time of any command.
-    const { sendOne } = await import('./send-one.ts')
-    const given = TEXT_OPTIONS.map(name => [FIELD_OF_OPTION[name] ?? name, text(values, name)])
-    const written = given.filter(([, value]) => value !== undefined)
-    const named = texts(values, 'variable')
-    const body = { ...Object.fromEntries(written), ...(named.length > 0 && { variables: variablesOf(named) }) }
-    return sendOne(body, text(values, 'company') ?? 'demo', values.test === true)
-  },
+const options = {
+  to: option.text('ADDRESS', 'the recipient'),
+  from: option.text('ADDRESS', 'the sender (EMAIL_FROM)'),
+  subject: option.text('TEXT', 'the subject'),
+  html: option.text('HTML', 'the HTML part'),
+  text: option.text('TEXT', 'the plain text part'),
+  template: option.text('TYPE', 'a template, in place of --html and --text'),
+  variable: option.many('NAME=VALUE', 'for the template, such as user.name=Maria; once for each variable'),
+  locale: option.text('LOCALE', "of the template (the company's)"),
+  'external-id': option.text('TEXT', 'your own id for it'),
+  'scheduled-at': option.text('TIME', 'send not before this time, such as 2026-11-15T10:00:00Z'),
+  company: option.text('ID|NAME', 'the company that sends it (demo)'),
+  test: option.flag('as with a test key: it is never sent to a provider'),
 }
+
+/** Options that are spelled otherwise than their fields. Both spellings are accepted. */
+const aliases = { externalId: 'external-id', scheduledAt: 'scheduled-at' }
+
+export const sendCommand = command({ name: 'send', options, aliases }, action =>
+  action(
+    {
+      form: '--to ADDRESS --subject TEXT (--html HTML | --text TEXT) [OPTIONS]',
+      what: 'accept one e-mail, as the API does',
+      otherwise: ['--to ADDRESS --template TYPE [--variable NAME=VALUE …] [OPTIONS]', 'with the content of a template'],
+      options: Object.keys(options) as (keyof typeof options)[],
+      opens: 'nothing',
+    },
+    async ({ options }) => {
+      const { company = 'demo', test, variable, ...texts } = options
+      const { 'external-id': externalId, 'scheduled-at': scheduledAt, ...sameNames } = texts
+      const fields = {
+        ...sameNames,
+        externalId,
+        scheduledAt,
+        ...(variable.length > 0 && { variables: variablesOf(variable) }),
+      }
+      const body = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+      // Imported here, because the HTML parser and the accept rules take a quarter of the start-up time of any command.
+      const { sendOne } = await import('./send-one.ts')
+      return sendOne(body, company, test)
+    },
+  ),
+)
 
 type Variables = { [name: string]: string | Variables }
 

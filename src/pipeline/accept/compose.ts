@@ -19,7 +19,7 @@ const ACCEPT_BATCH = { maxItems: 128, concurrency: 2, maxWeight: 2048, secondFlu
 const WEIGHT_BYTES = 16 * 1024
 
 /** Who is told what happens; nobody, unless given. `onFlush`: how many requests share a commit. */
-export type AcceptObservers = Partial<AcceptObserver & { onFlush: (requests: number) => void }>
+type AcceptObservers = Partial<AcceptObserver & { onFlush: (requests: number) => void }>
 
 /** What accepting needs, also without HTTP (`email-gateway send`). */
 export function makeAccept(

@@ -25,7 +25,7 @@ export type DraftMember<Body = SendBody> = {
 }
 
 /** The request that the e-mail came with. */
-export type DraftRequest = { caller: Caller; requestId: string; traceparent: string | null }
+type DraftRequest = { caller: Caller; requestId: string; traceparent: string | null }
 
 /** The rows of one e-mail, as the accept statement writes them. */
 export function draftEmail(

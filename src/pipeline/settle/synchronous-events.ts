@@ -1,6 +1,6 @@
 import type { IncomingEvent } from '../../outbox/provider-events.ts'
 import type { ProviderEvent } from '../../providers/provider.ts'
-import type { OwnReport } from '../../providers/reports.ts'
+import type { OwnReport } from '../../providers/report.ts'
 
 /** What a provider reported about single recipients together with its answer. */
 export type SynchronousEvents = {

@@ -43,7 +43,7 @@ const FEEDBACK: Record<string, Omit<ProviderEvent, 'recipient'>[]> = {
   ],
 }
 
-export type CaptureStore = {
+type CaptureStore = {
   put: (item: CaptureItem) => Promise<string>
   /** How often this e-mail was throttled so far, by any worker. */
   timesThrottled: (outboxId: string) => Promise<number>

@@ -22,7 +22,7 @@ export type CaptureItem = {
   message: CapturedMessage
 }
 
-export type CapturedRow = {
+type CapturedRow = {
   messageId: string
   outboxId: string
   companyId: string
@@ -52,13 +52,13 @@ export async function putCaptured(db: Queryable, items: CaptureItem[]): Promise<
 
 /** The last message of a page; `micros` is its time in microseconds since 1970, as text. */
 export type CapturePlace = { micros: string; messageId: string }
-export type CaptureFilter = {
+type CaptureFilter = {
   /** Part of the subject or of a recipient. */
   search: string | null
   after: CapturePlace | null
   limit: number
 }
-export type ListedCapture = Omit<CapturedRow, 'message'> & {
+type ListedCapture = Omit<CapturedRow, 'message'> & {
   micros: string
   snippet: string
   message: Omit<CapturedMessage, 'html' | 'text' | 'headers'>

@@ -112,12 +112,14 @@ function refine({ reportedCode }: Found, message = ''): ErrorRule | undefined {
   )?.rule
 }
 
+/** By the code that a provider, a library or Node reports. A table for each provider, except SMTP with its replies. */
+export const RULES_BY_CODE = [SES_RULES, RESEND_RULES, NETWORK_RULES]
 export const REFINEMENTS = [...SES_REFINEMENTS, ...RESEND_REFINEMENTS, ...NETWORK_REFINEMENTS, ...SMTP_REFINEMENTS]
 
 /** The rule for an error name or code of a provider, a library or Node; AWS sometimes puts a namespace before it. */
 export function ruleForName(name: string): ErrorRule | undefined {
   const bare = name.slice(Math.max(name.lastIndexOf('.'), name.lastIndexOf('#')) + 1)
-  return SES_RULES.get(bare) ?? RESEND_RULES.get(bare) ?? NETWORK_RULES.get(bare)
+  return RULES_BY_CODE.find(rules => rules.has(bare))?.get(bare)
 }
 
 /**

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { ERROR_CODES, vocabularyOf } from './codes.ts'
-import { GATEWAY_ERRORS } from './contract.ts'
+import { ERROR_CODES, GATEWAY_ERRORS, vocabularyOf } from './contract.ts'
 
 test.each([
   'SES_MESSAGE_REJECTED',

@@ -1,9 +1,6 @@
 import { PROVIDER_NAMES } from '../../settings/settings.ts'
-import { RESEND_RULES } from '../resend/errors.ts'
-import { SES_RULES } from '../ses/errors.ts'
 import { parseSmtpReply, SMTP_CLASS_RULES, SMTP_ENHANCED_RULES, SMTP_REPLY_RULES, smtpRule } from '../smtp/errors.ts'
-import { codeOf, HTTP_STATUS_RULES, REFINEMENTS, ruleForHttpStatus, ruleForName } from './classify.ts'
-import { NETWORK_RULES } from './network.ts'
+import { codeOf, HTTP_STATUS_RULES, REFINEMENTS, RULES_BY_CODE, ruleForHttpStatus, ruleForName } from './classify.ts'
 import { type ErrorRule, errorRule } from './rules.ts'
 
 /** Part of the published contract. */
@@ -45,12 +42,12 @@ export function isRetryableError(errorCode: string | undefined): boolean {
 }
 
 const RULE_TABLES = [
-  ...[SES_RULES, RESEND_RULES, NETWORK_RULES, HTTP_STATUS_RULES],
+  ...[...RULES_BY_CODE, HTTP_STATUS_RULES],
   ...[SMTP_REPLY_RULES, SMTP_ENHANCED_RULES, SMTP_CLASS_RULES],
 ]
 
 /** The gateway's code of every rule, for every provider. */
-export const OWN_CODES: ReadonlyMap<string, ErrorRule> = new Map(
+const OWN_CODES: ReadonlyMap<string, ErrorRule> = new Map(
   [
     ...RULE_TABLES.flatMap(table => [...table.values()]),
     ...REFINEMENTS.map(({ rule }) => rule),
@@ -59,7 +56,23 @@ export const OWN_CODES: ReadonlyMap<string, ErrorRule> = new Map(
   ].flatMap(rule => PROVIDER_NAMES.map(provider => [codeOf(rule, provider), rule])),
 )
 
-export function ruleForOwnCode(code: string): ErrorRule | undefined {
+function ruleForOwnCode(code: string): ErrorRule | undefined {
   const statusCode = /_HTTP_(\d{3})$/.exec(code)?.[1]
   return statusCode ? ruleForHttpStatus(Number(statusCode)) : OWN_CODES.get(code)
+}
+
+/** From provider events about messages that the provider had accepted. */
+const REPORTED = ['REJECT', 'RENDERING_FAILURE'] as const
+
+/** For a lost worker, and for a provider whose account is paused. */
+const OBSERVED = ['WORKER_LOST', 'PROVIDER_PAUSED'] as const
+
+/** Every error code of the gateway except `…_HTTP_<status>`. */
+export const ERROR_CODES: readonly string[] = [...new Set([...OWN_CODES.keys(), ...REPORTED, ...OBSERVED])].sort()
+
+/** own: an error code of the gateway. provider: a code of a provider, a library or an SMTP server that is in the tables. */
+export function vocabularyOf(code: string): 'own' | 'provider' | null {
+  if (ERROR_CODES.includes(code) || ruleForOwnCode(code)) return 'own'
+  const isReply = /^[45](\d\d|\.\d{1,3}\.\d{1,3})( [45]\.\d{1,3}\.\d{1,3})?$/.test(code)
+  return ruleForName(code) || (isReply && smtpRule(parseSmtpReply(code) ?? {})) ? 'provider' : null
 }

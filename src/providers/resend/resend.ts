@@ -1,5 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { userAgent } from '../../platform/version.ts'
+import { describeThrown, markHandshakeError, readRateHeaders, timedOut } from '../answers.ts'
 import { classifyProviderError, type ProviderFailure } from '../errors/classify.ts'
 import { ANSWER_TOO_LARGE } from '../errors/network.ts'
 import {
@@ -10,10 +11,8 @@ import {
   providerTags,
   type SendResult,
 } from '../provider.ts'
-import { describeThrown, markHandshakeError, timedOut } from '../thrown.ts'
-import { readRateHeaders } from './rate-headers.ts'
 
-export type ResendOptions = { apiKey: string; baseUrl?: string }
+type ResendOptions = { apiKey: string; baseUrl?: string }
 
 export const RESEND_BASE_URL = 'https://api.resend.com'
 

@@ -5,7 +5,7 @@ import type { Author } from '../../audit/audit.ts'
 import { type Answer, type Reading, UsageError } from '../../console/command.ts'
 import { listProcesses } from '../../settings/processes.ts'
 import { AwsCallFailed } from '../aws.ts'
-import { explainAws } from './explain-aws.ts'
+import { explainAws, type IamScope } from './explain-aws.ts'
 import { SES_EVENTS_PATH, type SesNames, topicParts } from './names.ts'
 import {
   createConfigurationSet,
@@ -13,7 +13,6 @@ import {
   createTopic,
   findTopic,
   hasConfigurationSet,
-  type IamScope,
   listDestinations,
   planSesSetup,
   policyWithPublish,
@@ -43,9 +42,9 @@ export type WantedSes = {
 }
 
 /** Of an opened storage. */
-export type OpenedSes = Pick<Reading, 'db' | 'config'>
+type OpenedSes = Pick<Reading, 'db' | 'config'>
 
-export type AwsClients = { ses: SESv2Client; sns: SNSClient; region: string }
+type AwsClients = { ses: SESv2Client; sns: SNSClient; region: string }
 
 /** For `--dry-run`. */
 export async function planSes(opened: OpenedSes, wanted: WantedSes): Promise<Answer> {
@@ -178,7 +177,7 @@ function answerOf({ opened, clients, wanted, topicArn, steps, proof }: Result): 
 }
 
 /** What was seen working. `complete`: all of it. */
-export type Proof = { complete: boolean; json: Record<string, unknown>; lines: string[] }
+type Proof = { complete: boolean; json: Record<string, unknown>; lines: string[] }
 
 const LOOK_MS = 250
 /** SNS gives up on an endpoint that refuses; a new Subscribe makes it post another confirmation. */
@@ -186,7 +185,7 @@ const ASK_AGAIN_MS = 10_000
 const REACH_MS = 5_000
 
 /** Waits until SNS has confirmed the subscription, then until a message to Amazon's simulator has come back as an event. */
-export async function proveEvents(
+async function proveEvents(
   opened: OpenedSes,
   clients: AwsClients,
   wanted: WantedSes,

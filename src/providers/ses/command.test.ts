@@ -2,10 +2,7 @@ import { expect, test } from 'vitest'
 import { sesCommand } from './command.ts'
 
 const URL = 'https://gateway.example.com'
-const run =
-  (values: Record<string, string>, action = 'setup') =>
-  () =>
-    sesCommand.run({ words: [action], values })
+const run = (values: Record<string, string>, action = 'setup') => sesCommand.run({ words: [action], values })
 
 test.each([
   [{}, /^--url is missing/],
@@ -17,10 +14,10 @@ test.each([
   [{ url: URL, wait: '0' }, /^--wait must/],
   [{ url: URL, wait: 'long' }, /^--wait must/],
   [{ url: URL, from: 'nobody' }, /^--from must/],
-])('ses setup with %j is refused before anything is asked', (values, message) => {
-  expect(run(values)).toThrow(message)
+])('ses setup with %j is refused before anything is asked', async (values, message) => {
+  await expect(run(values)).rejects.toThrow(message)
 })
 
-test('another action is refused', () => {
-  expect(run({ url: URL }, 'remove')).toThrow('ses needs setup, not "remove"')
+test('another action is refused', async () => {
+  await expect(run({ url: URL }, 'remove')).rejects.toThrow('ses needs setup, not "remove"')
 })

@@ -11,7 +11,7 @@ import { mailFromDomain, type ProviderDomain, type ProviderDomains, sesRecords }
 import { sesClient } from './setup.ts'
 
 /** `place`: of this entry among those of SES in EMAIL_PROVIDER. */
-export type SesDomainsOptions = AwsOptions & { name: string; place: number }
+type SesDomainsOptions = AwsOptions & { name: string; place: number }
 
 export function sesDomains(options: SesDomainsOptions): ProviderDomains {
   const client = sesClient(options)

@@ -24,7 +24,7 @@ export function sesNames(name: string = DEFAULT_SES_NAME): SesNames {
 /** What is valid as a configuration set, a topic and an event destination. */
 export const SES_NAME = /^[A-Za-z0-9_-]{1,50}$/
 
-export type TopicParts = { partition: string; region: string; account: string; topic: string }
+type TopicParts = { partition: string; region: string; account: string; topic: string }
 
 export function topicParts(arn: string): TopicParts | null {
   const match = /^arn:(aws[a-z-]*):sns:([a-z0-9-]+):(\d+):([A-Za-z0-9_-]+(?:\.fifo)?)$/.exec(arn)

@@ -11,6 +11,7 @@ import {
   SendEmailCommand,
   type SendEmailCommandInput,
 } from '@aws-sdk/client-sesv2'
+import { describeThrown, markHandshakeError, orAborted, readRateHeaders, timedOut } from '../answers.ts'
 import { classifyProviderError, type ProviderFailure } from '../errors/classify.ts'
 import { bareAddress, composeMime, encodedAddress } from '../mime.ts'
 import {
@@ -22,10 +23,8 @@ import {
   providerTags,
   type SendResult,
 } from '../provider.ts'
-import { readRateHeaders } from '../resend/rate-headers.ts'
-import { describeThrown, markHandshakeError, orAborted, timedOut } from '../thrown.ts'
 
-export type SesOptions = {
+type SesOptions = {
   /** `ses`, or `ses:eu-west-1` where several regions are in use. */
   name: string
   region: string

@@ -80,58 +80,6 @@ export function destinationOf({ destinations, topicArn }: SesFound, names: SesNa
 const isRight = ({ enabled, eventTypes, topicArn }: FoundDestination, wanted: string | null) =>
   enabled && topicArn === wanted && SES_EVENT_TYPES.every(type => eventTypes.includes(type))
 
-export type IamScope = { region: string; account: string; names: SesNames; partition?: string }
-
-const SETUP_ACTIONS = [
-  'ses:GetConfigurationSet',
-  'ses:CreateConfigurationSet',
-  'ses:GetConfigurationSetEventDestinations',
-  'ses:CreateConfigurationSetEventDestination',
-  'ses:UpdateConfigurationSetEventDestination',
-]
-const TOPIC_ACTIONS = [
-  'sns:CreateTopic',
-  'sns:GetTopicAttributes',
-  'sns:SetTopicAttributes',
-  'sns:ListSubscriptionsByTopic',
-  'sns:Subscribe',
-]
-const DOMAIN_ACTIONS = [
-  'ses:CreateEmailIdentity',
-  'ses:GetEmailIdentity',
-  'ses:PutEmailIdentityMailFromAttributes',
-  'ses:DeleteEmailIdentity',
-]
-
-/** The least that everything needs. docs/ses.md shows it; a test compares it with the calls that the code makes. */
-export function iamPolicy({ region, account, names, partition = 'aws' }: IamScope) {
-  const ses = `arn:${partition}:ses:${region}:${account}`
-  const topic = `arn:${partition}:sns:${region}:${account}:${names.topic}`
-  const set = `${ses}:configuration-set/${names.configurationSet}`
-  return {
-    Version: '2012-10-17',
-    Statement: [
-      {
-        Sid: 'Send',
-        Effect: 'Allow',
-        Action: ['ses:SendEmail', 'ses:SendRawEmail'],
-        Resource: [`${ses}:identity/*`, set],
-      },
-      { Sid: 'Account', Effect: 'Allow', Action: ['ses:GetAccount', 'sns:ListTopics'], Resource: '*' },
-      { Sid: 'Confirm', Effect: 'Allow', Action: ['sns:ConfirmSubscription'], Resource: topic },
-      { Sid: 'SetUpEvents', Effect: 'Allow', Action: SETUP_ACTIONS, Resource: set },
-      { Sid: 'SetUpTopic', Effect: 'Allow', Action: TOPIC_ACTIONS, Resource: topic },
-      { Sid: 'Domains', Effect: 'Allow', Action: DOMAIN_ACTIONS, Resource: `${ses}:identity/*` },
-    ],
-  }
-}
-
-/** The resource that an action is about, for the message about a missing permission. */
-export function resourceOf(action: string, scope: IamScope): string {
-  const statement = iamPolicy(scope).Statement.find(({ Action }) => Action.includes(action))
-  return [statement?.Resource ?? '*'].flat()[0]!
-}
-
 /** The statement of ours: other statements of the topic's policy are left as they are. */
 export const PUBLISH_SID = 'EmailGatewaySesPublish'
 
@@ -214,7 +162,7 @@ export async function listDestinations(client: SESv2Client, ConfigurationSetName
   }))
 }
 
-export type WantedDestination = { configurationSet: string; name: string; topicArn: string }
+type WantedDestination = { configurationSet: string; name: string; topicArn: string }
 
 export async function createDestination(client: SESv2Client, wanted: WantedDestination): Promise<void> {
   const command = new CreateConfigurationSetEventDestinationCommand(toRequest(wanted))
@@ -306,7 +254,7 @@ export async function subscribe(client: SNSClient, TopicArn: string, endpoint: s
   await named('sns:Subscribe', () => client.send(command, withinTime()))
 }
 
-export type Subscriber = { url: string; confirmed: boolean }
+type Subscriber = { url: string; confirmed: boolean }
 
 export async function listSubscriptions(client: SNSClient, TopicArn: string): Promise<Subscriber[]> {
   const all: Subscriber[] = []

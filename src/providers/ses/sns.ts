@@ -27,7 +27,7 @@ export class SnsRefused extends Error {
 
 /** Resolves with the key, or throws SnsRefused. */
 export type CertificateSource = (location: CertificateLocation) => Promise<KeyObject>
-export type CertificateLocation = { url: string; host: string; region: string; file: string }
+type CertificateLocation = { url: string; host: string; region: string; file: string }
 
 const line = (max: number) =>
   z

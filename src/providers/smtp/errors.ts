@@ -137,7 +137,7 @@ export function parseSmtpReply(text: string): SmtpReply | undefined {
 }
 
 /** The types of SES, which the gateway uses for every provider. Only Permanent suppresses the address. */
-export interface SmtpBounce {
+interface SmtpBounce {
   bounceType: 'Permanent' | 'Transient' | 'Undetermined'
   bounceSubType: 'NoEmail' | 'General' | 'MailboxFull' | 'MessageTooLarge' | 'Undetermined'
 }

@@ -4,10 +4,10 @@ import SMTPConnection, {
   type SMTPConnectionOptions,
   type SMTPConnectionSendInfo,
 } from 'nodemailer/lib/smtp-connection'
-import { orAborted } from '../thrown.ts'
+import { orAborted } from '../answers.ts'
 
 export type SmtpSettings = SMTPConnectionOptions & { auth?: SMTPConnectionAuth }
-export type SmtpEnvelope = { from: string; to: string[]; size: number }
+type SmtpEnvelope = { from: string; to: string[]; size: number }
 /** The used fields of nodemailer's errors. `response` and `responseCode` are the server's reply. */
 export type SmtpError = Error & { code?: string; originalCode?: string; response?: string; responseCode?: number }
 /**
@@ -21,7 +21,7 @@ type Done<T> = (error: Error | null | undefined, value?: T) => void
 const MAX_MESSAGES = 100
 const SLICE_BYTES = 16 * 1024
 const QUIT_TIMEOUT_MS = 1_000
-export const SERVICE_CLOSING = 421
+const SERVICE_CLOSING = 421
 
 /** One connection to the server, logged in, for one message after another. */
 export class SmtpSession {

