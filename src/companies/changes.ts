@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { z } from 'zod'
 import { type Author, changedFields, writeAudit } from '../audit/audit.ts'
 import type { Database } from '../platform/postgres/pool.ts'
 
@@ -40,7 +41,7 @@ export async function addCompany(
 export async function changeCompany(
   pool: pg.Pool,
   companyId: string,
-  { isDefault, ...change }: CompanyChange & { isDefault?: true | undefined },
+  { isDefault, ...change }: CompanyChange & { isDefault?: boolean | undefined },
   author: Author,
 ): Promise<Company | null> {
   return inTransaction(pool, async tx => {
@@ -154,17 +155,20 @@ export async function auditCompany(tx: Queryable, { metadata = {}, ...entry }: C
   await writeAudit(tx, { ...entry, subjectType: 'company', subjectId: entry.companyId, after: metadata })
 }
 
-export type CompanyAuditRow = {
-  id: number
-  action: string
-  subjectType: string
-  subjectId: string
-  reason: string | null
-  performedBy: string
-  performedAt: string
-  before: Record<string, unknown> | null
-  after: Record<string, unknown> | null
-}
+export const companyAuditSchema = z
+  .object({
+    id: z.int(),
+    action: z.string(),
+    subjectType: z.string(),
+    subjectId: z.string(),
+    reason: z.string().nullable(),
+    performedBy: z.string(),
+    performedAt: z.iso.datetime(),
+    before: z.record(z.string(), z.unknown()).nullable(),
+    after: z.record(z.string(), z.unknown()).nullable(),
+  })
+  .meta({ id: 'CompanyAudit' })
+type CompanyAuditRow = z.output<typeof companyAuditSchema>
 
 /** Of the company, its keys, webhooks and templates; newest first, older than `beforeId`. */
 export async function listCompanyAudit(

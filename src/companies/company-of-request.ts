@@ -5,6 +5,7 @@ import { justificationSchema } from '../audit/justification.ts'
 import type { Database } from '../platform/postgres/pool.ts'
 import { maskSensitive } from '../platform/text/masking.ts'
 import { isUuid } from '../platform/text/uuid.ts'
+import { type Principal, performedBy } from '../web/access.ts'
 import { problemAnswers } from '../web/openapi.ts'
 import { invalidField, Problem } from '../web/problem.ts'
 import { type Company, findCompany } from './companies.ts'
@@ -38,6 +39,12 @@ export function adminAuthor({ admin, body }: FastifyRequest): Author {
   const { reason } = (body ?? {}) as { reason?: string }
   return { performedBy: admin!, reason: reason === undefined ? null : maskSensitive(reason) }
 }
+
+/** For the audit log. What a person typed may name somebody: it is stored masked. */
+export const changeAuthor = (principal: Principal, reason: string | undefined): Author => ({
+  performedBy: performedBy(principal),
+  reason: reason === undefined ? null : maskSensitive(reason),
+})
 
 /** The id of the company that `companyQuery` names; null: of every company. */
 export async function queriedCompany(db: Database, company: string | undefined): Promise<string | null> {

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
+import { z } from 'zod'
 import { inTransaction, iso, type Queryable, run, sql } from '../platform/postgres/query.ts'
 import { maskSensitive } from '../platform/text/masking.ts'
 import { putCompanyNotice } from '../webhooks/enqueue.ts'
@@ -218,22 +219,42 @@ export async function resetReputation(tx: Queryable, companyId: string): Promise
      update companies set reputation_since = now(), warned_at = null, warn_reason = null where company_id = ${companyId}`
 }
 
-export type CompanyStandingRow = {
-  companyId: string
-  name: string
-  sent: number
-  bounced: number
-  complained: number
-  warnedAt: string | null
-  warnReason: string | null
-  pausedAt: string | null
-  pauseReason: string | null
-  pausedBy: string | null
-  isDefault: boolean
-  weight: number
-  ratePerSecond: number | null
-  createdAt: string
-}
+const instant = z.iso.datetime().nullable()
+export const companyStandingSchema = z
+  .object({
+    companyId: z.uuid(),
+    name: z.string(),
+    state: z.enum(['active', 'warned', 'paused']),
+    sent: z.number().describe('Recipients of the last 24 hours, or since the company was resumed'),
+    bounced: z.number().describe('Permanent bounces among them'),
+    complained: z.number(),
+    bounceRate: z.number(),
+    complaintRate: z.number(),
+    accepted: z.int().describe('E-mails of the last 24 hours, from the beginning of an hour'),
+    waiting: z.int().describe('E-mails that could be sent now; counted up to 1000'),
+    oldestWaitingSeconds: z.number().nullable(),
+    isDefault: z.boolean().describe('E-mails that come by SQL without a company are its own'),
+    weight: z.int(),
+    ratePerSecond: z.number().nullable(),
+    warnedAt: instant,
+    warnReason: z.string().nullable(),
+    pausedAt: instant,
+    pauseReason: z.string().nullable(),
+    pausedBy: z.string().nullable().describe('`reputation`, or who paused it'),
+    webhooks: z.object({
+      enabled: z.int(),
+      failing: z.int().describe('Enabled, and nothing taken since an attempt failed'),
+      disabled: z
+        .array(z.object({ webhookId: z.uuid(), reason: z.enum(['GONE', 'FAILING']), disabledAt: z.iso.datetime() }))
+        .describe('By the gateway, for what they answered; the last one first'),
+    }),
+    createdAt: z.iso.datetime(),
+  })
+  .meta({ id: 'CompanyStanding' })
+export type CompanyStandingRow = Omit<
+  z.output<typeof companyStandingSchema>,
+  'state' | 'bounceRate' | 'complaintRate' | 'accepted' | 'waiting' | 'oldestWaitingSeconds' | 'webhooks'
+>
 
 export async function listStandings(db: Queryable): Promise<CompanyStandingRow[]> {
   return run<CompanyStandingRow>(

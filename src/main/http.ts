@@ -4,10 +4,7 @@ import { protectAdminScope } from '../admins/scope.ts'
 import { adminAuditRoutes } from '../audit/routes.ts'
 import { requireKnownCompany } from '../companies/company-of-request.ts'
 import { requireKey } from '../companies/require-key.ts'
-import { type AdminKeyDeps, adminCompanyChangeRoutes, adminCompanyRoutes } from '../companies/routes.ts'
-import { adminCompanyFigureRoutes } from '../companies/routes-figures.ts'
-import { adminCompanyKeyRoutes } from '../companies/routes-keys.ts'
-import { type AdminSqlDeps, adminCompanySqlRoutes } from '../companies/routes-sql-access.ts'
+import { type CompanyRouteDeps, companyRoutes } from '../companies/routes.ts'
 import { adminDeadLetterRoutes } from '../dead-letters/routes.ts'
 import type { DomainRouteDeps } from '../doors/resend/domains.ts'
 import { isResendPath, sendResendError } from '../doors/resend/errors.ts'
@@ -56,8 +53,8 @@ export type AppDeps = SendRouteDeps &
   }
 
 /** The routes of the rooms, for keys and for administrators. */
-const roomRoutes = (deps: SuppressionRouteDeps): Route[] =>
-  [suppressionRoutes].flatMap(room => Object.values(room(deps)))
+const roomRoutes = (deps: CompanyRouteDeps & SuppressionRouteDeps): Route[] =>
+  [companyRoutes, suppressionRoutes].flatMap(room => Object.values(room(deps)))
 
 export async function buildApp(deps: AppDeps): Promise<App> {
   const app = baseApp({ ...deps, refuse: refuseInForm })
@@ -109,6 +106,7 @@ export async function buildOperationsApp(deps: OperationRouteDeps & BaseDeps): P
 
 export type AdminAppDeps = AdminAuthOptions &
   SqlRouteDeps &
+  CompanyRouteDeps &
   SuppressionRouteDeps &
   Omit<
     CompanyAdminDeps & AdminProviderDeps & AdminEmailDeps & AdminEmailActionDeps,
@@ -146,15 +144,10 @@ export function allAdminRoutes(admin: App, appDeps: AdminAppDeps, routes: Route[
   })
 }
 
-export type CompanyAdminDeps = AdminKeyDeps & AdminSqlDeps & AdminTemplateUseDeps & AdminWebhookDeps
+export type CompanyAdminDeps = AdminTemplateUseDeps & AdminWebhookDeps
 
-/** Companies and what belongs to them: keys, webhooks, templates, SQL access, figures. */
+/** What belongs to companies: webhooks and templates. */
 export function companyAdminRoutes(app: App, deps: CompanyAdminDeps): void {
-  adminCompanyRoutes(app, deps)
-  adminCompanyChangeRoutes(app, deps)
-  adminCompanyKeyRoutes(app, deps)
-  adminCompanyFigureRoutes(app, deps)
-  adminCompanySqlRoutes(app, deps)
   adminWebhookRoutes(app, deps)
   adminWebhookDeliveryRoutes(app, deps)
   adminTemplateRoutes(app, deps)

@@ -86,7 +86,8 @@ function choiceOf(values: Input['values'], word: string | undefined): Choice {
   const type = required(word, 'TYPE')
   if (!TEMPLATE_TYPE.test(type))
     throw new UsageError(`"${type}" cannot be a type: lower-case letters, digits, _ and -, at most 64`)
-  return { company: companyOf(values), type, locale: localeOf(values) }
+  const locale = text(values, 'locale')
+  return { company: companyOf(values), type, locale: locale === undefined ? undefined : localeOf(locale) }
 }
 
 const companyOf = (values: Input['values']) => text(values, 'company') ?? 'demo'

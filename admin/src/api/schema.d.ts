@@ -812,400 +812,6 @@ export interface paths {
       }
     }
   }
-  '/admin/companies': {
-    /** Companies, their bounce and complaint rates, who is warned or paused, and whose webhooks are disabled */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': {
-          data: (components['schemas']['CompanyStanding'])[]
-        } }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-    /** Create a company and its first API key, which is shown once */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['NewCompanyInput'] } }
-      responses: {
-        201: Answer<{ 'application/json': components['schemas']['CompanyWithKey'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/companies/{companyId}/audit': {
-    /** Who changed the company, its keys, webhooks and templates, when and why; newest first */
-    get: {
-      parameters: {
-        query?: {
-          cursor?: number
-          limit?: number
-        }
-        header?: never
-        path: {
-          companyId: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': {
-          data: (components['schemas']['CompanyAudit'])[]
-          cursor: number | null
-          hasMore: boolean
-        } }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/companies/{companyId}/pause': {
-    /** Pause a company: its mail waits */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          companyId: string
-        }
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['CompanyReasonInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': {
-          companyId: string
-          paused: boolean
-          reason: string
-          performedBy: string
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/companies/{companyId}/resume': {
-    /** Resume a company: its mail goes on, and its figures begin anew */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          companyId: string
-        }
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['CompanyReasonInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': {
-          companyId: string
-          paused: boolean
-          reason: string
-          performedBy: string
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/companies/{companyId}': {
-    /** The settings of one company */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          companyId: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['Company'] }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-    /** Change the given settings of a company and no others */
-    patch: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          companyId: string
-        }
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['CompanyChangeInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['Company'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/companies/{companyId}/keys': {
-    /** API keys of a company, newest first, without their secrets */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          companyId: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': {
-          data: (components['schemas']['ApiKey'])[]
-        } }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-    /** Create an API key; the answer shows it, once */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          companyId: string
-        }
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['NewApiKeyInput'] } }
-      responses: {
-        201: Answer<{ 'application/json': components['schemas']['ApiKeyWithSecret'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/companies/{companyId}/keys/{keyId}/revoke': {
-    /** Revoke an API key: every process refuses it within a second */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          companyId: string
-          keyId: string
-        }
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': {
-          keyId: string
-          revoked: true
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/companies/{companyId}/activity': {
-    /** What became of the e-mails of a company, per hour or day */
-    get: {
-      parameters: {
-        query?: {
-          range?: '24h' | '7d' | '30d'
-        }
-        header?: never
-        path: {
-          companyId: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['CompanyActivity'] }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/fairness': {
-    /** Who is served how often, and who waits how long */
-    get: {
-      parameters: {
-        query?: {
-          /** Is part of the answer also when it is idle */
-          company?: string
-          limit?: number
-        }
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['Fairness'] }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/companies/{companyId}/sql-access': {
-    /** Whether a company has a database role */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          companyId: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['SqlAccess'] }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-    /** Make its database role, or give the one that is there a new password; it is shown once */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          companyId: string
-        }
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
-      responses: {
-        201: Answer<{ 'application/json': components['schemas']['GrantedSqlAccess'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/companies/{companyId}/sql-access/revoke': {
-    /** Remove its database role and end its sessions */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          companyId: string
-        }
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['RevokedSqlAccess'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
   '/admin/webhooks': {
     /** Webhook endpoints of every company: how many of their latest deliveries succeeded, and the last failure */
     get: {
@@ -2079,6 +1685,385 @@ export interface paths {
         400: Refusal
         401: Refusal
         403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/companies': {
+    /** Companies, their bounce and complaint rates, who is warned or paused, and whose webhooks are disabled */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          data: (components['schemas']['CompanyStanding'])[]
+        } }>
+        401: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** Create a company and its first API key, which is shown once */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['NewCompanyInput'] } }
+      responses: {
+        201: Answer<{ 'application/json': components['schemas']['CompanyWithKey'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/companies/{companyId}': {
+    /** The settings of one company */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['Company'] }>
+        401: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** Change the given settings of a company and no others */
+    patch: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['CompanyChangeInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['Company'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/companies/{companyId}/audit': {
+    /** Who changed the company, its keys, webhooks and templates, when and why; newest first */
+    get: {
+      parameters: {
+        query?: {
+          cursor?: number
+          limit?: number
+        }
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          data: (components['schemas']['CompanyAudit'])[]
+          cursor: number | null
+          hasMore: boolean
+        } }>
+        401: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/companies/{companyId}/pause': {
+    /** Pause a company: its mail waits */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['CompanyReasonInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': {
+          companyId: string
+          paused: boolean
+          reason: string
+          performedBy: string
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/companies/{companyId}/resume': {
+    /** Resume a company: its mail goes on, and its figures begin anew */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['CompanyReasonInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': {
+          companyId: string
+          paused: boolean
+          reason: string
+          performedBy: string
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/companies/{companyId}/activity': {
+    /** What became of the e-mails of a company, per hour or day */
+    get: {
+      parameters: {
+        query?: {
+          range?: '24h' | '7d' | '30d'
+        }
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['CompanyActivity'] }>
+        401: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/fairness': {
+    /** Who is served how often, and who waits how long */
+    get: {
+      parameters: {
+        query?: {
+          /** Is part of the answer also when it is idle */
+          company?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['Fairness'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/companies/{companyId}/keys': {
+    /** API keys of a company, newest first, without their secrets */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          data: (components['schemas']['ApiKey'])[]
+        } }>
+        401: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** Create an API key; the answer shows it, once */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['NewApiKeyInput'] } }
+      responses: {
+        201: Answer<{ 'application/json': components['schemas']['ApiKeyWithSecret'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/companies/{companyId}/keys/{keyId}/revoke': {
+    /** Revoke an API key: every process refuses it within a second */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+          keyId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': {
+          keyId: string
+          revoked: true
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/companies/{companyId}/sql-access': {
+    /** Whether a company has a database role */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['SqlAccess'] }>
+        401: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** Make its database role, or give the one that is there a new password; it is shown once */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
+      responses: {
+        201: Answer<{ 'application/json': components['schemas']['GrantedSqlAccess'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/companies/{companyId}/sql-access/revoke': {
+    /** Remove its database role and end its sessions */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['RevokedSqlAccess'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
         413: Refusal
         415: Refusal
         422: Refusal
