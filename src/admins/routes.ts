@@ -14,12 +14,13 @@ import {
   clearSessionCookie,
   type EndedSessions,
   endSessions,
+  listedSessionSchema,
   listSessions,
   makeSessionToken,
   putSession,
   setSessionCookie,
+  takeSignInLink,
 } from './sessions.ts'
-import { takeSignInLink } from './sign-in-links.ts'
 
 export type SessionRouteDeps = AdminRouteDeps & { auth: AdminAuth; publicUrl: string | undefined }
 
@@ -145,22 +146,11 @@ const nameSchema = z
 const listQuery = z.object({
   of: z.enum(['me', 'everybody']).default('me').describe('`everybody` needs the role administrator'),
 })
-const sessionSchema = z.object({
-  sessionId: z.uuid(),
-  name: z.string(),
-  role: z.enum(ADMIN_ROLES),
-  signedInAt: z.iso.datetime(),
-  lastSeenAt: z.iso.datetime().describe('Written at most once a minute'),
-  expiresAt: z.iso.datetime(),
-  address: z.string(),
-  userAgent: z.string(),
-  current: z.boolean().describe('The session of this request'),
-})
 const listSchema = {
   summary: 'Open sessions, the last seen first',
   ...common,
   querystring: listQuery,
-  response: { 200: z.object({ data: z.array(sessionSchema) }), ...refusals },
+  response: { 200: z.object({ data: z.array(listedSessionSchema) }), ...refusals },
 }
 const endedSchema = z.object({ ended: z.int() })
 const endOneSchema = {

@@ -1,7 +1,6 @@
-import { type AdminAuthOptions, adminAuth } from '../admins/authorize.ts'
+import { type AdminAuthOptions, adminAuth, protectAdminScope } from '../admins/authorize.ts'
 import { adminSessionListRoutes, adminSessionRoutes } from '../admins/routes.ts'
-import { protectAdminScope } from '../admins/scope.ts'
-import { adminAuditRoutes } from '../audit/routes.ts'
+import { auditRoutes } from '../audit/routes.ts'
 import { requireKnownCompany } from '../companies/company-of-request.ts'
 import { requireKey } from '../companies/require-key.ts'
 import { type CompanyRouteDeps, companyRoutes } from '../companies/routes.ts'
@@ -54,7 +53,7 @@ export type AppDeps = SendRouteDeps &
 
 /** The routes of the rooms, for keys and for administrators. */
 const roomRoutes = (deps: CompanyRouteDeps & SuppressionRouteDeps): Route[] =>
-  [companyRoutes, suppressionRoutes].flatMap(room => Object.values(room(deps)))
+  [auditRoutes, companyRoutes, suppressionRoutes].flatMap(room => Object.values(room(deps)))
 
 export async function buildApp(deps: AppDeps): Promise<App> {
   const app = baseApp({ ...deps, refuse: refuseInForm })
@@ -121,7 +120,6 @@ export function allAdminRoutes(admin: App, appDeps: AdminAppDeps, routes: Route[
   const deps = { ...appDeps, auth, onRequest: auth.authorize }
   adminSessionRoutes(admin, deps)
   adminSessionListRoutes(admin, deps)
-  adminAuditRoutes(admin, deps)
   adminOverviewRoutes(admin, deps)
   adminEmailRoutes(admin, deps)
   adminEmailDetailRoutes(admin, deps)

@@ -183,85 +183,6 @@ export interface paths {
       }
     }
   }
-  '/admin/audit': {
-    /** Who did what, when and why: in the admin UI, by command line and by API; newest first */
-    get: {
-      parameters: {
-        query?: {
-          /** This entry alone, whatever page it is on */
-          id?: string
-          /** Name of an administrator, `cli:` and a user, or `key` and the id of an API key */
-          performedBy?: string
-          /** `people`: without what the gateway did by itself, such as suppressing an address that bounced */
-          actor?: 'people'
-          action?: string
-          subjectType?: string
-          /** Its id; of a suppression the address or its hash, with or without `sha256:` */
-          subjectId?: string
-          company?: string
-          from?: string
-          to?: string
-          /** The cursor `older` of a page */
-          olderThan?: string
-          /** The cursor `newer` of a page */
-          newerThan?: string
-          limit?: number
-        }
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': {
-          data: (components['schemas']['AuditEntry'])[]
-          /** Cursor of the next page */
-          older: string | null
-          /** Cursor of the page before this one */
-          newer: string | null
-        } }>
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/audit/export': {
-    /** The same as a file: CSV, or one JSON object per line */
-    get: {
-      parameters: {
-        query?: {
-          /** This entry alone, whatever page it is on */
-          id?: string
-          /** Name of an administrator, `cli:` and a user, or `key` and the id of an API key */
-          performedBy?: string
-          /** `people`: without what the gateway did by itself, such as suppressing an address that bounced */
-          actor?: 'people'
-          action?: string
-          subjectType?: string
-          /** Its id; of a suppression the address or its hash, with or without `sha256:` */
-          subjectId?: string
-          company?: string
-          from?: string
-          to?: string
-          format?: 'csv' | 'jsonl'
-        }
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'text/csv': string }>
-        401: Refusal
-        403: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
   '/admin/overview': {
     /** Is it healthy? E-mails over time, what waits, the providers, and what needs attention */
     get: {
@@ -1687,6 +1608,85 @@ export interface paths {
         403: Refusal
         413: Refusal
         415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/audit': {
+    /** Who did what, when and why: in the admin UI, by command line and by API; newest first */
+    get: {
+      parameters: {
+        query?: {
+          /** This entry alone, whatever page it is on */
+          id?: string
+          /** Name of an administrator, `cli:` and a user, or `key` and the id of an API key */
+          performedBy?: string
+          /** `people`: without what the gateway did by itself, such as suppressing an address that bounced */
+          actor?: 'people'
+          action?: string
+          subjectType?: string
+          /** Its id; of a suppression the address or its hash, with or without `sha256:` */
+          subjectId?: string
+          company?: string
+          from?: string
+          to?: string
+          /** The cursor `older` of a page */
+          olderThan?: string
+          /** The cursor `newer` of a page */
+          newerThan?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          data: (components['schemas']['AuditEntry'])[]
+          /** Cursor of the next page */
+          older: string | null
+          /** Cursor of the page before this one */
+          newer: string | null
+        } }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/audit/export': {
+    /** The same as a file: CSV, or one JSON object per line */
+    get: {
+      parameters: {
+        query?: {
+          /** This entry alone, whatever page it is on */
+          id?: string
+          /** Name of an administrator, `cli:` and a user, or `key` and the id of an API key */
+          performedBy?: string
+          /** `people`: without what the gateway did by itself, such as suppressing an address that bounced */
+          actor?: 'people'
+          action?: string
+          subjectType?: string
+          /** Its id; of a suppression the address or its hash, with or without `sha256:` */
+          subjectId?: string
+          company?: string
+          from?: string
+          to?: string
+          format?: 'csv' | 'jsonl'
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'text/csv': string }>
+        401: Refusal
+        403: Refusal
         422: Refusal
         429: Refusal
         503: Refusal
