@@ -2,7 +2,6 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { isIPv4, isIPv6 } from 'node:net'
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { LRUCache } from 'lru-cache'
-import { writeAudit } from '../audit/audit.ts'
 import type { Queryable } from '../platform/postgres/query.ts'
 import { FairSlots } from '../platform/semaphores.ts'
 import { maskAnswer, maskSensitive } from '../platform/text/masking.ts'
@@ -10,7 +9,13 @@ import { type AdminRole, neededRole, roleSuffices } from '../web/access.ts'
 import { problemAnswers } from '../web/openapi.ts'
 import { Problem } from '../web/problem.ts'
 import type { App } from '../web/server.ts'
-import { type AdministratorLogin, DUMMY_PASSWORD_HASH, findAdministrator, passwordMatches } from './administrators.ts'
+import {
+  type AdministratorLogin,
+  auditAdministrator,
+  DUMMY_PASSWORD_HASH,
+  findAdministrator,
+  passwordMatches,
+} from './administrators.ts'
 import { AdminSessions, type SessionLimits, type SessionRow, sessionCookie } from './sessions.ts'
 
 declare module 'fastify' {
@@ -243,13 +248,8 @@ function passwordLogin(db: Queryable, { onLoginRefused }: LoginOptions): LoginCh
   async function auditRefused(name: string, network: string): Promise<void> {
     if (performance.now() < nextAuditMs) return
     nextAuditMs = performance.now() + AUDIT_INTERVAL_MS
-    await writeAudit(db, {
-      performedBy: `network ${network}`,
-      action: 'SIGN_IN_REFUSED',
-      subjectType: 'administrator',
-      subjectId: loggableName(name),
-      after: { network },
-    })
+    const entry = { performedBy: `network ${network}`, action: 'SIGN_IN_REFUSED', after: { network } } as const
+    await auditAdministrator(db, loggableName(name), entry)
   }
 
   function refuseThrottled(name: string, network: string): void {

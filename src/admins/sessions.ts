@@ -3,10 +3,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
 import type pg from 'pg'
 import { z } from 'zod'
-import { writeAudit } from '../audit/audit.ts'
 import { inTransaction, iso, type Queryable, sql } from '../platform/postgres/query.ts'
 import { ADMIN_ROLES, type AdminRole } from '../web/access.ts'
 import { isPolled } from '../web/request-telemetry.ts'
+import { auditAdministrator } from './administrators.ts'
 
 /** More sessions of one administrator end the oldest ones. */
 const MAX_SESSIONS = 50
@@ -44,7 +44,7 @@ export type SessionRow = {
 }
 
 /** `null`: there is no such session, or it has expired. */
-export async function findSession(db: Queryable, sessionId: string, idleMinutes: number): Promise<SessionRow | null> {
+async function findSession(db: Queryable, sessionId: string, idleMinutes: number): Promise<SessionRow | null> {
   const [row] = await sql<SessionRow>(db, 'find-admin-session')`
     select s.session_id, s.secret_hash, a.name, a.role,
        ${iso('s.signed_in_at')} as "signedInAt", ${iso('s.expires_at')} as "expiresAt",
@@ -54,7 +54,7 @@ export async function findSession(db: Queryable, sessionId: string, idleMinutes:
   return row ?? null
 }
 
-export async function touchSession(db: Queryable, sessionId: string): Promise<void> {
+async function touchSession(db: Queryable, sessionId: string): Promise<void> {
   await sql(db, 'touch-admin-session')`
     update admin_sessions set last_seen_at = now()
      where session_id = ${sessionId} and last_seen_at < now() - interval '1 minute'`
@@ -99,11 +99,11 @@ export async function endSessions(tx: Queryable, { sessionId, owner }: EndedSess
      returning session_id, administrator as name`
 }
 
-export type EndedSession = { sessionId: string; name: string }
+type EndedSession = { sessionId: string; name: string }
 
 const PATTERN = /^([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.([A-Za-z0-9_-]{43})$/
 
-export type SessionToken = { id: string; secret: string }
+type SessionToken = { id: string; secret: string }
 
 /** Of a session or of a sign-in link, as `<id>.<secret>`: the id finds the row, the secret is compared. */
 export function makeSessionToken(): SessionToken & { token: string; secretHash: Buffer } {
@@ -136,7 +136,7 @@ export async function makeSignInLink(pool: pg.Pool, name: string, performedBy: s
        insert into admin_sign_in_links (link_id, secret_hash, administrator, expires_at)
        select ${id}, ${secretHash}, name, now() + make_interval(mins => ${LINK_MINUTES}) from administrators where name = ${name} returning link_id`
     if (made.length === 0) return null
-    await writeAudit(tx, { performedBy, action: 'SIGN_IN_LINK_MADE', subjectType: 'administrator', subjectId: name })
+    await auditAdministrator(tx, name, { performedBy, action: 'SIGN_IN_LINK_MADE' })
     return token
   })
 }

@@ -391,7 +391,7 @@ export function withoutPassword(url: string): { address: string; password: strin
 }
 
 /** URLSearchParams encodes a space as "+", which libpq reads as a plus sign. */
-export function removeParameter(url: URL, name: string): void {
+function removeParameter(url: URL, name: string): void {
   if (!url.searchParams.has(name)) return
   url.searchParams.delete(name)
   url.search = url.search.replaceAll('+', '%20')

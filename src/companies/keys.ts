@@ -93,7 +93,7 @@ export type KeyMode = 'live' | 'test'
 const PATTERN = /^sk_(live|test)_([0-9a-z]{16})_([0-9A-Za-z]{40})$/
 const ALPHABET = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'
 
-export type ParsedKey = { mode: KeyMode; keyId: string; secret: string }
+type ParsedKey = { mode: KeyMode; keyId: string; secret: string }
 
 /** `sk_live_<id>_<secret>`: the id finds the row, the secret is compared. */
 export function parseApiKey(text: string): ParsedKey | null {
