@@ -1060,40 +1060,6 @@ ALTER TABLE public.audit_log ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
-CREATE TABLE public.bulk_action_items (
-    action_id uuid NOT NULL,
-    ordinal integer NOT NULL,
-    item jsonb NOT NULL
-);
-
-CREATE TABLE public.bulk_actions (
-    action_id uuid NOT NULL,
-    kind text NOT NULL,
-    selection jsonb NOT NULL,
-    company_id uuid,
-    requested_by text NOT NULL,
-    reason text NOT NULL,
-    state text DEFAULT 'waiting'::text NOT NULL,
-    total integer NOT NULL,
-    done integer DEFAULT 0 NOT NULL,
-    failed integer DEFAULT 0 NOT NULL,
-    counts jsonb DEFAULT '{}'::jsonb NOT NULL,
-    problems jsonb DEFAULT '[]'::jsonb NOT NULL,
-    "position" jsonb DEFAULT '{}'::jsonb NOT NULL,
-    errors smallint DEFAULT 0 NOT NULL,
-    last_error text,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    started_at timestamp with time zone,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    finished_at timestamp with time zone,
-    CONSTRAINT bulk_actions_check CHECK (((state = ANY (ARRAY['stopped'::text, 'done'::text, 'failed'::text])) = (finished_at IS NOT NULL))),
-    CONSTRAINT bulk_actions_kind_check CHECK ((kind = ANY (ARRAY['replay-dead-letters'::text, 'purge-dead-letters'::text, 'import-suppressions'::text]))),
-    CONSTRAINT bulk_actions_reason_check CHECK ((reason ~ '\S'::text)),
-    CONSTRAINT bulk_actions_requested_by_check CHECK (((length(requested_by) >= 1) AND (length(requested_by) <= 100))),
-    CONSTRAINT bulk_actions_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'running'::text, 'stopped'::text, 'done'::text, 'failed'::text]))),
-    CONSTRAINT bulk_actions_total_check CHECK ((total >= 0))
-);
-
 CREATE TABLE public.capture_inbox (
     message_id text NOT NULL,
     attempt_id uuid NOT NULL,
@@ -1291,6 +1257,42 @@ CREATE TABLE public.idempotency_keys (
     CONSTRAINT idempotency_keys_key_check CHECK (((length(key) >= 1) AND (length(key) <= 256)))
 );
 
+CREATE TABLE public.job_items (
+    job_id uuid NOT NULL,
+    key text NOT NULL COLLATE pg_catalog."C",
+    item jsonb
+);
+
+CREATE TABLE public.jobs (
+    job_id uuid NOT NULL,
+    kind text NOT NULL,
+    input jsonb NOT NULL,
+    company_id uuid,
+    requested_by text NOT NULL,
+    reason text,
+    is_bulk_action boolean NOT NULL,
+    state text DEFAULT 'waiting'::text NOT NULL,
+    total integer NOT NULL,
+    done integer DEFAULT 0 NOT NULL,
+    failed integer DEFAULT 0 NOT NULL,
+    counts jsonb DEFAULT '{}'::jsonb NOT NULL,
+    problems jsonb DEFAULT '[]'::jsonb NOT NULL,
+    "position" jsonb DEFAULT '{}'::jsonb NOT NULL,
+    errors smallint DEFAULT 0 NOT NULL,
+    last_error text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    started_at timestamp with time zone,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    finished_at timestamp with time zone,
+    CONSTRAINT jobs_check CHECK (((state = ANY (ARRAY['stopped'::text, 'done'::text, 'failed'::text])) = (finished_at IS NOT NULL))),
+    CONSTRAINT jobs_check1 CHECK (((reason IS NOT NULL) OR (NOT is_bulk_action))),
+    CONSTRAINT jobs_kind_check CHECK ((kind = ANY (ARRAY['replay-dead-letters'::text, 'purge-dead-letters'::text, 'import-suppressions'::text, 'erase-person'::text]))),
+    CONSTRAINT jobs_reason_check CHECK ((reason ~ '\S'::text)),
+    CONSTRAINT jobs_requested_by_check CHECK (((length(requested_by) >= 1) AND (length(requested_by) <= 100))),
+    CONSTRAINT jobs_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'running'::text, 'stopped'::text, 'done'::text, 'failed'::text]))),
+    CONSTRAINT jobs_total_check CHECK ((total >= 0))
+);
+
 CREATE TABLE public.leases (
     lease_id uuid NOT NULL,
     kind text NOT NULL,
@@ -1335,21 +1337,12 @@ CREATE TABLE public.person_erasure_emails (
 
 CREATE TABLE public.person_erasures (
     erasure_id uuid NOT NULL,
-    company_id uuid,
     subject_hashes text[] NOT NULL,
     found_hashes text[] DEFAULT '{}'::text[] NOT NULL,
-    requested_by text NOT NULL,
-    requested_at timestamp with time zone DEFAULT now() NOT NULL,
-    state text DEFAULT 'searching'::text NOT NULL,
     addresses text[],
     recipient_ids uuid[],
-    counts jsonb DEFAULT '{}'::jsonb NOT NULL,
     records_kept integer DEFAULT 0 NOT NULL,
-    finished_at timestamp with time zone,
-    CONSTRAINT person_erasures_check CHECK (((state = 'searching'::text) = ((addresses IS NOT NULL) AND (recipient_ids IS NOT NULL)))),
-    CONSTRAINT person_erasures_check1 CHECK (((state = 'done'::text) = (finished_at IS NOT NULL))),
-    CONSTRAINT person_erasures_requested_by_check CHECK (((length(requested_by) >= 1) AND (length(requested_by) <= 100))),
-    CONSTRAINT person_erasures_state_check CHECK ((state = ANY (ARRAY['searching'::text, 'erasing'::text, 'done'::text]))),
+    CONSTRAINT person_erasures_check CHECK (((addresses IS NULL) = (recipient_ids IS NULL))),
     CONSTRAINT person_erasures_subject_hashes_check CHECK ((cardinality(subject_hashes) > 0))
 );
 
@@ -1669,12 +1662,6 @@ ALTER TABLE ONLY public.api_keys
 ALTER TABLE ONLY public.audit_log
     ADD CONSTRAINT audit_log_pkey PRIMARY KEY (id);
 
-ALTER TABLE ONLY public.bulk_action_items
-    ADD CONSTRAINT bulk_action_items_pkey PRIMARY KEY (action_id, ordinal);
-
-ALTER TABLE ONLY public.bulk_actions
-    ADD CONSTRAINT bulk_actions_pkey PRIMARY KEY (action_id);
-
 ALTER TABLE ONLY public.capture_inbox
     ADD CONSTRAINT capture_inbox_attempt_id_key UNIQUE (attempt_id);
 
@@ -1752,6 +1739,12 @@ ALTER TABLE ONLY public.housekeeping_runs
 
 ALTER TABLE ONLY public.idempotency_keys
     ADD CONSTRAINT idempotency_keys_pkey PRIMARY KEY (company_id, key);
+
+ALTER TABLE ONLY public.job_items
+    ADD CONSTRAINT job_items_pkey PRIMARY KEY (job_id, key);
+
+ALTER TABLE ONLY public.jobs
+    ADD CONSTRAINT jobs_pkey PRIMARY KEY (job_id);
 
 ALTER TABLE ONLY public.leases
     ADD CONSTRAINT leases_pkey PRIMARY KEY (lease_id);
@@ -1866,10 +1859,6 @@ CREATE INDEX audit_log_subject ON public.audit_log USING btree (subject_type, su
 
 CREATE INDEX audit_log_subject_type ON public.audit_log USING btree (subject_type, performed_at, id);
 
-CREATE INDEX bulk_actions_newest ON public.bulk_actions USING btree (created_at, action_id);
-
-CREATE INDEX bulk_actions_open ON public.bulk_actions USING btree (created_at) WHERE (finished_at IS NULL);
-
 CREATE INDEX capture_inbox_newest ON public.capture_inbox USING btree (captured_at DESC, message_id DESC);
 
 CREATE UNIQUE INDEX companies_default ON public.companies USING btree (is_default) WHERE is_default;
@@ -1910,9 +1899,11 @@ CREATE INDEX email_recipients_bracketed ON ONLY public.email_recipients USING bt
 
 CREATE INDEX idempotency_keys_expiry ON public.idempotency_keys USING btree (expires_at);
 
-CREATE INDEX ledger_imbalanced ON public.ledger USING btree (day) WHERE (imbalance > 0);
+CREATE INDEX jobs_newest ON public.jobs USING btree (created_at, job_id);
 
-CREATE INDEX person_erasures_open ON public.person_erasures USING btree (requested_at) WHERE (state <> 'done'::text);
+CREATE INDEX jobs_open ON public.jobs USING btree (created_at) WHERE (finished_at IS NULL);
+
+CREATE INDEX ledger_imbalanced ON public.ledger USING btree (day) WHERE (imbalance > 0);
 
 CREATE INDEX provider_events_age ON public.provider_events USING brin (received_at) WITH (pages_per_range='32', autosummarize='on');
 
@@ -1981,9 +1972,6 @@ ALTER TABLE ONLY public.admin_sign_in_links
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id);
 
-ALTER TABLE ONLY public.bulk_action_items
-    ADD CONSTRAINT bulk_action_items_action_id_fkey FOREIGN KEY (action_id) REFERENCES public.bulk_actions(action_id) ON DELETE CASCADE;
-
 ALTER TABLE ONLY public.company_flow
     ADD CONSTRAINT company_flow_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id) ON DELETE CASCADE;
 
@@ -1998,6 +1986,9 @@ ALTER TABLE ONLY public.domains
 
 ALTER TABLE ONLY public.person_erasure_emails
     ADD CONSTRAINT person_erasure_emails_erasure_id_fkey FOREIGN KEY (erasure_id) REFERENCES public.person_erasures(erasure_id);
+
+ALTER TABLE ONLY public.person_erasures
+    ADD CONSTRAINT person_erasures_erasure_id_fkey FOREIGN KEY (erasure_id) REFERENCES public.jobs(job_id);
 
 ALTER TABLE ONLY public.templates
     ADD CONSTRAINT published_version_exists FOREIGN KEY (template_id, published_number) REFERENCES public.template_versions(template_id, number) DEFERRABLE INITIALLY DEFERRED;

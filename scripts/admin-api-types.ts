@@ -39,8 +39,8 @@ export interface paths {
 ${ours.map(([path, item]) => `  ${quote(path)}: {\n${pathItem(item)}\n  }`).join('\n')}
 }
 
+type None = Record<string, never>
 type Answer<Content> = { headers: Record<string, string>; content: Content }
-type Refusal = Answer<{ 'application/problem+json': components['schemas']['Problem'] }>
 
 export interface components {
   schemas: {
@@ -55,38 +55,30 @@ const pathItem = (item: Record<string, Operation>) =>
     .map(([method, operation]) => `${comment(operation.summary, 4)}    ${method}: ${operationType(operation)}`)
     .join('\n')
 
+/** Refusals are left out: the client makes an ApiProblem of each, whatever the route says. */
 function operationType({ parameters = [], requestBody, responses }: Operation): string {
-  const body = requestBody ? contentType(requestBody.content, 6) : 'never'
-  const optional = requestBody?.required ? '' : '?'
-  const answers = Object.entries(responses).map(
-    ([status, { content }]) => `        ${key(status)}: ${answerType(content)}`,
+  const places = ['query', 'path'].flatMap(place => parametersIn(place, parameters))
+  const answers = Object.entries(responses).flatMap(([status, { content }]) =>
+    content?.['application/problem+json'] ? [] : [`${key(status)}: ${answerType(content)}`],
   )
+  const optional = requestBody?.required ? '' : '?'
   return `{
-      parameters: {
-${['query', 'header', 'path', 'cookie'].map(place => `        ${parametersIn(place, parameters)}`).join('\n')}
-      }
-      requestBody${optional}: ${requestBody ? `{ content: ${body} }` : body}
-      responses: {
-${answers.join('\n')}
-      }
+      parameters: ${places.length > 0 ? `{\n${places.join('\n')}\n      }` : 'None'}
+${requestBody ? `      requestBody${optional}: { content: ${contentType(requestBody.content, 6)} }\n` : ''}      responses: { ${answers.join('; ')} }
     }`
 }
 
-function answerType(content: Content | undefined): string {
-  if (!content) return 'Answer<never>'
-  if (content['application/problem+json']) return 'Refusal'
-  return `Answer<${contentType(content, 8)}>`
-}
+const answerType = (content: Content | undefined) => (content ? `Answer<${contentType(content, 6)}>` : 'Answer<never>')
 
-function parametersIn(place: string, parameters: Parameter[]): string {
+function parametersIn(place: string, parameters: Parameter[]): string[] {
   const here = parameters.filter(parameter => parameter.in === place)
-  if (here.length === 0) return `${place}?: never`
+  if (here.length === 0) return []
   const optional = here.some(({ required }) => required) ? '' : '?'
   const lines = here.map(
     ({ name, required, schema, description }) =>
       `${comment(description, 10)}          ${key(name)}${required ? '' : '?'}: ${typeOf(schema, 10)}`,
   )
-  return `${place}${optional}: {\n${lines.join('\n')}\n        }`
+  return [`        ${place}${optional}: {\n${lines.join('\n')}\n        }`]
 }
 
 const contentType = (content: Content, indent: number) =>

@@ -11,6 +11,7 @@ const ROOMS = [
   'web',
   'console',
   'audit',
+  'jobs',
   'companies',
   'admins',
   'suppression',
@@ -21,7 +22,6 @@ const ROOMS = [
   'outbox',
   'ledger',
   'pipeline',
-  'jobs',
   'dead-letters',
   'emails',
   'people',
@@ -99,6 +99,20 @@ test('docs/architecture.md says of every table which room writes it', () => {
   const page = readFileSync(join(SRC, '../docs/architecture.md'), 'utf8')
   expect(tables.size).toBeGreaterThan(50)
   expect([...tables].filter(table => !page.includes(`\`${table}\``))).toEqual([])
+})
+
+test('comments name files that there are', () => {
+  const root = join(SRC, '..')
+  const known = ['src', 'admin', 'bench', 'test'].flatMap(folder =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map(file => `/${folder}/${file}`),
+  )
+  const unknown = FILES.flatMap(file =>
+    [...readFileSync(join(SRC, file), 'utf8').matchAll(/\/\/.*|\/\*[\s\S]*?\*\//g)]
+      .flatMap(([comment]) => [...comment.matchAll(/(?<![\w./-])(?:[\w-]+\/)*[\w.-]+\.ts\b/g)].map(([name]) => name))
+      .filter(name => !known.some(path => path.endsWith(`/${name}`)))
+      .map(name => `${file}: ${name}`),
+  )
+  expect(unknown).toEqual([])
 })
 
 /** An arrow for each room that a room imports, without those that another arrow leads to anyway. */

@@ -1,4 +1,4 @@
--- The address that an e-mail from SQL is sent to, and its hash, as contracts/addresses.ts and contracts/hashing.ts make them; a test
+-- The address that an e-mail from SQL is sent to, and its hash, as addresses.ts and hashing.ts in src/platform/text make them; a test
 -- compares the two. Whether it is an address at all is found out by the worker.
 
 -- RFC 3492, for one label.

@@ -1,4 +1,4 @@
--- The retry policies of contracts/retry.ts; a test compares the two.
+-- The retry policies of src/settings/retry.ts; a test compares the two.
 create or replace function retry_policy_attempts(p_policy text) returns int language sql immutable as $$
   select case p_policy when 'patient' then 4 when 'persistent' then 48 else 5 end
 $$;

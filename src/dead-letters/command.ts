@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { writeAudit } from '../audit/audit.ts'
+import { requireCompany } from '../companies/command.ts'
 import {
   type Answer,
   actionOf,
@@ -10,6 +11,7 @@ import {
   limitOf,
   notFound,
   type Opened,
+  type OptionSpec,
   operator,
   reading,
   required,
@@ -17,54 +19,63 @@ import {
   UsageError,
   writing,
 } from '../console/command.ts'
+import { nearest } from '../console/nearest.ts'
 import { asJson, counting, progressOn, writeTo, writeToFile } from '../console/output.ts'
-import { entries } from '../console/words.ts'
+import { counted, entries, type Moment, momentOf, rangeOf } from '../console/words.ts'
 import {
+  checkByIds,
   countDeadLetters,
+  DEAD_STATUSES,
   type DeadLetter,
+  type DeadLetterCursor,
+  type DeadLetterFilter,
+  type DeadLetterPage,
+  type DeadStatus,
+  everyDeadLetter,
   findDeadLetter,
+  firstDeadLetters,
+  listDeadLetterCodes,
   listDeadLetters,
+  type NamedReplay,
   OUTCOME_UNKNOWN,
   readClock,
+  replayByIds,
 } from '../outbox/dead-letters.ts'
-import { purgeDeadLetters } from '../outbox/dead-letters-purge.ts'
-import { type NamedReplay, replayByIds } from '../outbox/dead-letters-replay.ts'
-import { inTransaction, type Queryable } from '../platform/postgres/query.ts'
+import type { Database } from '../platform/postgres/pool.ts'
+import { inTransaction } from '../platform/postgres/query.ts'
+import { bareAddress } from '../platform/text/addresses.ts'
+import { rangeEndSchema } from '../platform/text/instant.ts'
+import { maskEmail } from '../platform/text/masking.ts'
 import { isUuid } from '../platform/text/uuid.ts'
-import {
-  cursorOf,
-  cursorText,
-  DRY_RUN_ENTRIES,
-  dryRunLines,
-  entryLines,
-  FILTER_OPTIONS,
-  FILTERS,
-  filterOf,
-  type GivenFilter,
-  isFiltered,
-  pageLines,
-  readFilter,
-} from './command-filter.ts'
-import { everyDeadLetter } from './export.ts'
-import { checkByIds, firstDeadLetters } from './groups.ts'
-import { EntriesHeld, type ReplaySummary, replayMatching, replayNamed } from './replay.ts'
+import { ERROR_CODES, vocabularyOf } from '../providers/errors/codes.ts'
+import { purgeMatching, replayMatching, replayNamed } from './jobs.ts'
+
+const FILTERS = ['company', 'code', 'status', 'since', 'until'] as const
+
+const FILTER_OPTIONS: Record<(typeof FILTERS)[number], OptionSpec> = {
+  company: { type: 'string', value: 'ID|NAME', help: 'of this company' },
+  code: { type: 'string', value: 'CODE', help: "with this error code, the gateway's or the provider's" },
+  status: { type: 'string', value: DEAD_STATUSES.join('|'), help: 'whose e-mail has this status' },
+  since: { type: 'string', value: 'TIME|2h|7d', help: 'dead since that time, or not longer than that' },
+  until: { type: 'string', value: 'TIME|2h|7d', help: 'dead before that time, or for longer than that' },
+}
 
 /** `prepare` checks the arguments; the function that it returns opens the database. */
-export type Action = {
+type Action = {
   options: readonly string[]
   prepare: (values: Input['values'], ids: string[]) => () => Promise<Answer | null>
 }
 
-export const SELECTION_OPTIONS = [...FILTERS, 'limit', 'all']
-export const LIMIT_MAX = 100_000_000
+const SELECTION_OPTIONS = [...FILTERS, 'limit', 'all']
+const LIMIT_MAX = 100_000_000
 
-export function requireSelection(values: Input['values'], what: string): void {
+function requireSelection(values: Input['values'], what: string): void {
   if (values.all !== true && !isFiltered(values)) throw new UsageError(`give ${what}, a filter, or --all`)
 }
 
 const PERFORMED_BY = 'command line'
 
-export const replay: Action = {
+const replay: Action = {
   options: [...SELECTION_OPTIONS, 'dry-run'],
   prepare(values, ids) {
     const given = readFilter(values)
@@ -82,8 +93,7 @@ export const replay: Action = {
 
 async function replayIds({ db }: Opened, ids: string[], dryRun: boolean): Promise<Answer> {
   if (!dryRun) {
-    const outcomes = await replayNamed(db.short, ids, PERFORMED_BY, replayAudited).catch(rethrowHeld)
-    return namedAnswer(outcomes, 'Replayed')
+    return namedAnswer(await replayNamed(db.short, ids, PERFORMED_BY, replayAudited), 'Replayed')
   }
   const checked = await checkByIds(db.pool, [...new Set(ids.map(id => id.toLowerCase()))])
   const { json, ...answer } = namedAnswer(checked, 'Would replay')
@@ -94,18 +104,21 @@ async function replayIds({ db }: Opened, ids: string[], dryRun: boolean): Promis
 function replayAudited(pool: pg.Pool, outboxIds: string[], by: string): Promise<NamedReplay[]> {
   return inTransaction(pool, async tx => {
     const outcomes = await replayByIds(tx, outboxIds, by)
-    const replayed = outcomes.filter(one => one.outcome === 'replayed').map(one => one.outboxId)
-    await auditDeadLetters(tx, 'REPLAYED', { ids: replayed })
+    for (const { outboxId: subjectId, outcome } of outcomes) {
+      const entry = { action: 'DEAD_LETTERS_REPLAYED', subjectType: 'email', subjectId } as const
+      if (outcome === 'replayed') await writeAudit(tx, { ...entry, performedBy: operator() })
+    }
     return outcomes
   })
 }
 
 async function replayFilter({ db }: Opened, given: GivenFilter, limit: number | undefined): Promise<Answer> {
   const progress = progressOn(process.stderr)
-  const options = { by: PERFORMED_BY, onProgress: progress.show, ...(limit !== undefined && { limit }) }
   const filter = await filterOf(db, given)
-  await auditDeadLetters(db.pool, 'REPLAYED', { filter, limit })
-  const summary = await replayMatching(db.short, filter, options).catch(rethrowHeld).finally(progress.end)
+  const { payloadPurged, outcomeUnknown } = await countDeadLetters(db.pool, filter)
+  const options = { by: PERFORMED_BY, limit, onProgress: progress.show }
+  const { replayed } = await replayMatching(db.short, filter, options).finally(progress.end)
+  const summary: ReplaySummary = { replayed, skipped: { payloadPurged, outcomeUnknown, notFound: 0 } }
   return { json: summary, lines: [summaryLine('Replayed', summary)] }
 }
 
@@ -121,8 +134,10 @@ async function dryRunFilter({ db }: Opened, given: GivenFilter, limit = LIMIT_MA
   }
 }
 
-function rethrowHeld(error: unknown): never {
-  throw error instanceof EntriesHeld ? new CommandFailed(error.message, 'EMAIL_LOCKED') : error
+type ReplaySummary = {
+  replayed: number
+  /** outcomeUnknown: may have been sent, and was not asked for by its code. */
+  skipped: { payloadPurged: number; outcomeUnknown: number; notFound: number }
 }
 
 /** Exit code 1 when some were not replayed; when none was, the command fails without an answer. */
@@ -160,22 +175,20 @@ function summaryLine(verb: string, { replayed, skipped }: ReplaySummary): string
   return `${verb} ${entries(replayed)}${reasons.length > 0 ? `, skipped: ${reasons.join(', ')}` : ''}`
 }
 
-const BATCH = 1_000
-
 const purge: Action = {
   options: [...SELECTION_OPTIONS, 'yes', 'dry-run'],
   prepare(values) {
     const given = readFilter(values)
-    const limit = limitOf(values, LIMIT_MAX) ?? Number.POSITIVE_INFINITY
+    const limit = limitOf(values, LIMIT_MAX)
     requireSelection(values, 'the entries to purge')
     return writing(async ({ db }) => {
       const filter = await filterOf(db, given)
       const bounded = { ...filter, until: filter.until ?? (await readClock(db.pool)) }
-      const count = Math.min((await countDeadLetters(db.pool, bounded)).all, limit)
+      const count = Math.min((await countDeadLetters(db.pool, bounded)).all, limit ?? LIMIT_MAX)
       if (values['dry-run'] === true) {
         const first = await firstDeadLetters(db.pool, bounded, {
           use: 'purge',
-          limit: Math.min(DRY_RUN_ENTRIES, limit),
+          limit: Math.min(DRY_RUN_ENTRIES, count),
         })
         const json = { dryRun: true, purged: count, first }
         return { json, lines: [`Would purge ${entries(count)}`, ...dryRunLines(first, count)] }
@@ -184,10 +197,9 @@ const purge: Action = {
         throw new UsageError(
           `${entries(count)} would be purged for good; add --yes to do it, or --dry-run to list them`,
         )
-      await auditDeadLetters(db.pool, 'PURGED', { filter: bounded, limit })
-      let purged = 0
-      for (let deleted = 1; deleted > 0 && purged < limit; purged += deleted)
-        deleted = await purgeDeadLetters(db.pool, bounded, Math.min(BATCH, limit - purged))
+      const progress = progressOn(process.stderr)
+      const options = { by: PERFORMED_BY, limit, onProgress: progress.show }
+      const { purged } = await purgeMatching(db.pool, bounded, options).finally(progress.end)
       return { json: { purged }, lines: [`Purged ${entries(purged)}`] }
     })
   },
@@ -291,22 +303,147 @@ const exportAction: Action = {
 
 const ACTIONS = { list, show, replay, export: exportAction, purge }
 
-type Selection = { ids: string[] } | { filter: Awaited<ReturnType<typeof filterOf>>; limit?: number | undefined }
+/** The filter as given, checked before the database is opened. */
+type GivenFilter = {
+  company: string | undefined
+  code: string | null
+  status: DeadStatus | null
+  since: Moment | null
+  until: Moment | null
+}
 
-/** A filter is written before the first batch, ids in the transaction of each batch: a command that is killed has its entries, too. */
-export async function auditDeadLetters(db: Queryable, action: 'REPLAYED' | 'PURGED', given: Selection): Promise<void> {
-  const base = { performedBy: operator(), action: `DEAD_LETTERS_${action}` as const }
-  if ('ids' in given) {
-    for (const subjectId of given.ids) await writeAudit(db, { ...base, subjectType: 'email', subjectId })
-    return
+function readFilter(values: Input['values']): GivenFilter {
+  return {
+    company: text(values, 'company'),
+    code: codeOf(text(values, 'code')),
+    status: statusOf(text(values, 'status')),
+    since: momentOf(text(values, 'since'), '--since'),
+    until: momentOf(text(values, 'until'), '--until'),
   }
-  const { companyId, ...rest } = given.filter
-  const limit = Number.isFinite(given.limit) ? given.limit : undefined
-  await writeAudit(db, {
-    ...base,
-    subjectType: 'dead_letters',
-    subjectId: companyId ?? 'all',
-    companyId: companyId ?? null,
-    after: { ...rest, ...(limit !== undefined && { limit }) },
+}
+
+/** The gateway's own codes are accepted in lower case as well. */
+function codeOf(given: string | undefined): string | null {
+  if (given === undefined) return null
+  return vocabularyOf(given.toUpperCase()) === 'own' ? given.toUpperCase() : given
+}
+
+/** Relative times such as 2h use the database's clock, like the times that they are compared with. */
+async function filterOf(db: Database, given: GivenFilter): Promise<DeadLetterFilter> {
+  const { code, status, since, until } = given
+  const companyId = given.company === undefined ? null : (await requireCompany(db, given.company)).companyId
+  if (code !== null) await requireKnownCode(db, code)
+  const nowMs = Date.parse(await readClock(db.pool))
+  return { companyId, code, status, ...rangeOf(since, until, nowMs) }
+}
+
+/** A misspelt code would match nothing and look like an empty dead letter queue. */
+async function requireKnownCode(db: Database, code: string): Promise<void> {
+  if (vocabularyOf(code) !== null) return
+  const found = await listDeadLetterCodes(db.pool)
+  const codes = found.flatMap(one => [one.code, one.providerCode]).filter(one => one !== null)
+  if (codes.includes(code)) return
+  const near = nearest(code, [...new Set([...codes, ...ERROR_CODES])], 3)
+  const hint = near.length > 0 ? `; did you mean ${near.join(', ')}?` : '.'
+  const present = [...new Set(found.flatMap(one => one.code ?? []))].slice(0, CODES_SHOWN)
+  const list = present.length > 0 ? ` The dead letters have: ${present.join(', ')}.` : ''
+  throw new CommandFailed(`There is no error code "${code}"${hint}${list}`, 'UNKNOWN_ERROR_CODE')
+}
+
+const CODES_SHOWN = 10
+
+function isFiltered(values: Input['values']): boolean {
+  return FILTERS.some(name => values[name] !== undefined)
+}
+
+const cursorText = ({ movedAt, outboxId }: DeadLetterCursor) => `${movedAt}_${outboxId}`
+
+function cursorOf(given: string | undefined): DeadLetterCursor | null {
+  if (given === undefined) return null
+  const [movedAt = '', outboxId = ''] = given.split('_')
+  if (!rangeEndSchema.safeParse(movedAt).success || !isUuid(outboxId))
+    throw new UsageError('--after must be the cursor at the end of the previous page')
+  return { movedAt, outboxId }
+}
+
+function statusOf(given: string | undefined): DeadStatus | null {
+  if (given === undefined) return null
+  const status = DEAD_STATUSES.find(one => one === given.toUpperCase())
+  if (!status) throw new UsageError(`--status must be ${DEAD_STATUSES.join(', ')}`)
+  return status
+}
+
+const REASON_MAX = 100
+
+/** One line per entry; the last line is the cursor of the next page. */
+function pageLines({ entries, nextCursor }: DeadLetterPage, filtered: boolean): string[] {
+  if (entries.length === 0) return [filtered ? 'No dead letters match this filter.' : 'No dead letters.']
+  return [...entries.map(inList), ...(nextCursor ? [`--after ${cursorText(nextCursor)}`] : [])]
+}
+
+/** Number of entries that a dry run lists. */
+const DRY_RUN_ENTRIES = 10
+
+/** The first entries of a dry run, in the order in which they would be processed. */
+function dryRunLines(first: DeadLetter[], all: number): string[] {
+  return [...first.map(inList), ...(all > first.length ? [`… and ${all - first.length} more`] : [])]
+}
+
+function inList(entry: DeadLetter): string {
+  const reason = printable(entry.lastFailureReason)
+  return [
+    entry.movedToDLQAt,
+    entry.outboxId,
+    printable(entry.companyName),
+    entry.status ?? 'GONE',
+    codesOf(entry),
+    counted(entry.failedAttempts, 'attempt'),
+    reason.length > REASON_MAX ? `${reason.slice(0, REASON_MAX)}…` : reason,
+  ].join('  ')
+}
+
+/** With masked addresses, because others may see the screen; `--json` prints the whole entry. */
+function entryLines(entry: DeadLetter): string[] {
+  const { originalData, retryHistory = [] } = entry
+  return [
+    `${entry.status ?? 'GONE'}  ${entry.outboxId}  company ${printable(entry.companyName)} (${entry.companyId})`,
+    `Enqueued ${entry.enqueuedAt}, moved ${entry.movedToDLQAt}, attempts ${entry.failedAttempts}`,
+    `Failed ${entry.lastFailureTimestamp}  ${codesOf(entry)}  ${printable(entry.lastFailureReason)}`,
+    ...retryHistory.map(
+      one => `  attempt ${one.attempt}  ${one.timestamp}  ${printable(one.error)}${bracketed(one.providerCode)}`,
+    ),
+    ...dataLines(originalData),
+    replayLine(entry),
+  ]
+}
+
+/** `SES_MESSAGE_REJECTED (MessageRejected)`: the gateway's code and the provider's. */
+const codesOf = ({ lastFailureCode, providerCode }: DeadLetter) =>
+  `${printable(lastFailureCode ?? '-')}${bracketed(providerCode)}`
+
+const bracketed = (word: string | null | undefined) => (word ? ` (${printable(word)})` : '')
+
+const ADDRESSES = ['from', 'to', 'cc', 'bcc']
+
+const FIELDS = [...ADDRESSES, 'subject', 'templateType', 'tags', 'priority', 'requestId', 'externalId']
+
+function dataLines(data: DeadLetter['originalData']): string[] {
+  return FIELDS.flatMap(name => {
+    const words = [data[name] ?? []].flat().map(String)
+    const shown = ADDRESSES.includes(name) ? words.map(word => maskEmail(bareAddress(word))) : words
+    return shown.length > 0 ? [`${name}: ${printable(shown.join(', '))}`] : []
   })
+}
+
+function replayLine({ outboxId, replayable, payloadPurged, status }: DeadLetter): string {
+  if (replayable) return `Replay it with: email-gateway dlq replay ${outboxId}`
+  if (payloadPurged) return 'It cannot be replayed: its payload was purged.'
+  if (status === 'REJECTED' || status === 'FAILED' || status === 'DLQ')
+    return 'It cannot be replayed: its content is gone.'
+  return `It cannot be replayed: ${status ? `the e-mail is ${status} by now.` : 'the e-mail is gone.'}`
+}
+
+/** Error texts come from providers and may contain terminal escape sequences. */
+export function printable(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ')
 }

@@ -1,19 +1,19 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { readLastBulkEnd } from '../jobs/stored.ts'
-import { deadLetterFilterFields } from '../jobs/view.ts'
+import { readLastJobEnd } from '../jobs/jobs.ts'
 import {
   countDeadLetters,
   type DeadLetter,
   type DeadLetterCursor,
-  type DeadLetterFilter,
+  everyDeadLetter,
   findDeadLetter,
   listDeadLetters,
   readClock,
 } from '../outbox/dead-letters.ts'
 import { cachedQuery } from '../platform/cache.ts'
 import type { Database } from '../platform/postgres/pool.ts'
+import { iso, type Queryable, runUnprepared } from '../platform/postgres/query.ts'
 import { csvLine } from '../platform/text/csv.ts'
 import { rangeEndSchema } from '../platform/text/instant.ts'
 import { isUuid } from '../platform/text/uuid.ts'
@@ -22,14 +22,14 @@ import { problemAnswers } from '../web/openapi.ts'
 import { invalidField, Problem } from '../web/problem.ts'
 import type { App } from '../web/server.ts'
 import { uuidParam } from '../web/validation.ts'
-import { everyDeadLetter } from './export.ts'
-import { type DeadLetterGroup, type DeadLetterGroupFilter, listDeadLetterGroups } from './groups.ts'
 import {
   DEAD_LETTER_PAGE,
   deadLetterCountSchema,
+  deadLetterFilterFields,
   deadLetterGroupsSchema,
   deadLetterPageSchema,
   deadLetterSchema,
+  toFilter,
 } from './view.ts'
 
 const filterQuery = z.object(deadLetterFilterFields)
@@ -39,11 +39,6 @@ const pageQuery = z.object({
   limit: z.coerce.number().int().min(1).max(DEAD_LETTER_PAGE).default(50),
 })
 const exportQuery = z.object({ ...deadLetterFilterFields, format: z.enum(['csv', 'jsonl']).default('csv') })
-
-function toFilter(query: z.output<typeof filterQuery>): DeadLetterFilter {
-  const { company = null, code = null, status = null, since = null, until = null } = query
-  return { companyId: company, code, status, since, until }
-}
 
 const toCursor = ({ movedAt, outboxId }: DeadLetterCursor) => `${movedAt}_${outboxId}`
 
@@ -135,7 +130,7 @@ function cachedGroups(db: AdminRouteDeps['db']): () => Promise<DeadLetterGroup[]
   let read = newCache()
   let lastEnd: string | null = null
   return async function readGroups() {
-    const end = await readLastBulkEnd(db.pool)
+    const end = await readLastJobEnd(db.pool)
     if (end !== lastEnd) {
       lastEnd = end
       read = newCache()
@@ -204,4 +199,44 @@ async function* inPieces(entries: AsyncIterable<DeadLetter>, line: (entry: DeadL
     text = ''
   }
   yield text
+}
+
+type DeadLetterGroup = {
+  code: string | null
+  companyId: string
+  companyName: string
+  entries: number
+  firstSeen: string
+  lastSeen: string
+  /** Of the newest one. */
+  lastReason: string
+  providerCode: string | null
+}
+
+type DeadLetterGroupFilter = { companyId: string | null; since: string | null; until: string | null }
+
+/** Reads the index dead_letters_group alone, and one entry for each group that is shown. The largest groups first. */
+async function listDeadLetterGroups(
+  db: Queryable,
+  { companyId, since, until }: DeadLetterGroupFilter,
+  limit: number,
+): Promise<DeadLetterGroup[]> {
+  return runUnprepared<DeadLetterGroup>(
+    db,
+    `with groups as materialized (
+       select last_failure_code as code, company_id, count(*)::int as entries, min(moved_at) as first_seen, max(moved_at) as last_seen
+       from dead_letters d
+       where ($1::uuid is null or company_id = $1) and moved_at >= coalesce($2::timestamptz, '-infinity')
+         and moved_at <= coalesce($3::timestamptz, 'infinity')
+       group by 1, 2 order by entries desc, last_seen desc, code limit $4)
+     select g.code, g.company_id as "companyId", coalesce(c.name, g.company_id::text) as "companyName", g.entries,
+       ${iso('g.first_seen')} as "firstSeen", ${iso('g.last_seen')} as "lastSeen",
+       newest.last_failure_reason as "lastReason", newest.provider_code as "providerCode"
+     from groups g left join companies c on c.company_id = g.company_id
+     cross join lateral (
+       select d.last_failure_reason, d.provider_code from dead_letters d
+       where d.last_failure_code is not distinct from g.code and d.company_id = g.company_id and d.moved_at = g.last_seen limit 1) newest
+     order by g.entries desc, g.last_seen desc, g.code`,
+    [companyId, since, until, limit],
+  )
 }

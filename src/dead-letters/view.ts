@@ -1,8 +1,30 @@
 import { z } from 'zod'
+import { DEAD_STATUSES, type DeadLetterFilter } from '../outbox/dead-letters.ts'
 import { dlqEntrySchema } from '../outbox/dlq-entry.ts'
 import { EMAIL_STATUSES } from '../outbox/states.ts'
+import { rangeEndSchema } from '../platform/text/instant.ts'
 
 export const DEAD_LETTER_PAGE = 200
+
+/** In a query string and in the body of a bulk action. */
+export const deadLetterFilterFields = {
+  company: z.uuid().optional(),
+  code: z
+    .string()
+    .min(1)
+    .max(200)
+    .refine(text => !text.includes('\0'), 'must not contain NUL')
+    .optional()
+    .describe("The gateway's error code, or the provider's"),
+  status: z.enum(DEAD_STATUSES).optional().describe('Of the e-mail'),
+  since: rangeEndSchema.optional().describe('Dead since that time'),
+  until: rangeEndSchema.optional(),
+}
+
+export function toFilter(query: z.output<z.ZodObject<typeof deadLetterFilterFields>>): DeadLetterFilter {
+  const { company = null, code = null, status = null, since = null, until = null } = query
+  return { companyId: company, code, status, since, until }
+}
 
 export const deadLetterSchema = z
   .object({

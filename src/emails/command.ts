@@ -32,7 +32,7 @@ import { hashEmail } from '../platform/text/hashing.ts'
 import { isUuid } from '../platform/text/uuid.ts'
 import { readInUse } from '../settings/processes.ts'
 import { type EmailFilter, findEmail, findLocation, listEmails, listEvents } from './emails.ts'
-import { explainEmail } from './explain.ts'
+import { explainEmail } from './explain-english.ts'
 import { listResends } from './send-again.ts'
 
 export const LIST_OPTIONS: Options = {

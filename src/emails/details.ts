@@ -1,4 +1,4 @@
-import { HAS_PAYLOAD, MAY_BE_REPLAYED } from '../outbox/dead-letters-replay.ts'
+import { HAS_PAYLOAD, MAY_BE_REPLAYED } from '../outbox/dead-letters.ts'
 import { iso, literal, type Queryable, sql } from '../platform/postgres/query.ts'
 import { BOUNCED_COUNT, SUMMARY } from './emails.ts'
 import type { AdminEmail, AdminEmailSummary } from './view.ts'

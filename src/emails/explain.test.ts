@@ -1,17 +1,168 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import {
-  email,
-  LATER,
-  PARKED,
-  paused,
-  ready,
-  sentences,
-  UNKNOWN_SEND,
-  where,
-} from '../../test/support/explained-email.ts'
 import type { EmailSummary } from '../outbox/email-view.ts'
-import type { EmailStatus } from '../outbox/states.ts'
-import { type EmailLocation, explainEmail, type QueuePosition } from './explain.ts'
+import { EMAIL_STATUSES, type EmailStatus } from '../outbox/states.ts'
+import {
+  type EmailLocation,
+  explainInCodes,
+  explanationInCodesSchema,
+  explanationSchema,
+  type QueuePosition,
+} from './explain.ts'
+import { explainEmail } from './explain-english.ts'
+
+const AT = '2026-01-23T10:00:00.000Z'
+const LATER = '2026-01-23T10:00:30.000Z'
+const THROTTLED = {
+  code: 'SES_THROTTLING',
+  providerCode: 'Throttling',
+  category: 'QUOTA_ERROR',
+  message: 'Maximum sending rate exceeded',
+}
+
+/** What an e-mail of each status is known to have; see the constraints of email_outbox. */
+const FACTS: Record<EmailStatus, Partial<EmailSummary>> = {
+  PENDING: {},
+  PROCESSING: { attempts: 1, provider: 'capture' },
+  RETRY_SCHEDULED: { attempts: 1, provider: 'capture', lastError: THROTTLED, nextAttemptAt: LATER },
+  UNKNOWN: { attempts: 1, provider: 'ses' },
+  SENT: { attempts: 1, provider: 'capture', messageId: 'm-1', sentAt: AT },
+  DELIVERED: { attempts: 1, provider: 'capture', messageId: 'm-1', sentAt: AT, deliveredAt: LATER },
+  BOUNCED: { attempts: 1, provider: 'capture', messageId: 'm-1', sentAt: AT },
+  COMPLAINED: { attempts: 1, provider: 'capture', messageId: 'm-1', sentAt: AT, deliveredAt: AT },
+  REJECTED: { attempts: 1, provider: 'capture', lastError: THROTTLED, failedAt: AT },
+  FAILED: { attempts: 1, lastError: THROTTLED, failedAt: AT },
+  DLQ: { attempts: 5, provider: 'capture', lastError: THROTTLED, failedAt: AT },
+  EXPIRED: { attempts: 2, failedAt: AT },
+  CANCELLED: {},
+}
+
+function email(status: EmailStatus, more: Partial<EmailSummary> = {}): EmailSummary {
+  return {
+    outboxId: '0199b3a0-0000-7000-8000-000000000000',
+    companyId: '0199b3a0-0000-7000-8000-000000000001',
+    requestId: 'r-1',
+    externalId: null,
+    status,
+    from: 'a@example.com',
+    to: ['b@example.com'],
+    cc: [],
+    bcc: [],
+    subject: 'Hello',
+    templateType: null,
+    tags: [],
+    attempts: 0,
+    maxAttempts: 5,
+    provider: null,
+    messageId: null,
+    lastError: null,
+    createdAt: AT,
+    scheduledAt: null,
+    nextAttemptAt: null,
+    sentAt: null,
+    deliveredAt: null,
+    failedAt: null,
+    expiresAt: '2026-01-24T10:00:00.000Z',
+    durationMs: null,
+    resendOf: null,
+    ...FACTS[status],
+    ...more,
+  }
+}
+
+const ready = (more: Partial<QueuePosition> = {}): QueuePosition => ({
+  ahead: 0,
+  companies: 1,
+  paused: false,
+  pauseReason: null,
+  ...more,
+})
+const where = (more: Partial<EmailLocation> = {}): EmailLocation => ({
+  queuePosition: null,
+  inFlight: null,
+  unknown: null,
+  parked: null,
+  contentGone: false,
+  workersAlive: true,
+  throughRedis: false,
+  eventsExpected: true,
+  sentAgain: false,
+  recipients: { bounced: 0, of: 1 },
+  ...more,
+})
+const PARKED = [
+  { provider: 'ses', since: AT, code: 'SES_DAILY_QUOTA_EXCEEDED', reason: 'Daily quota exceeded', probeAt: LATER },
+]
+const UNKNOWN_SEND = {
+  reason: 'TIMEOUT',
+  provider: 'ses',
+  since: AT,
+  resolveAt: LATER,
+  onUnknown: 'resend' as const,
+}
+const paused = ready({ paused: true, pauseReason: 'bounce rate above 5 %' })
+const sentences = (explanation: { summary: string; next: string | null }) =>
+  `${explanation.summary} ${explanation.next ?? ''}`
+
+const EVERYWHERE = [
+  where(),
+  where({ queuePosition: ready() }),
+  where({ queuePosition: paused }),
+  where({ inFlight: { kind: 'work', holder: 'host:1', expired: false, silent: false } }),
+  where({ inFlight: { kind: 'work', holder: 'host:1', expired: true, silent: false } }),
+  where({ inFlight: { kind: 'dispatch', holder: 'host:1', expired: false, silent: false }, workersAlive: false }),
+  where({ queuePosition: ready(), throughRedis: true }),
+  where({ unknown: UNKNOWN_SEND, eventsExpected: false, sentAgain: true }),
+  where({ unknown: UNKNOWN_SEND }),
+  where({ unknown: { ...UNKNOWN_SEND, onUnknown: 'hold', reason: 'else' } }),
+  where({ queuePosition: ready(), parked: PARKED }),
+  where({ contentGone: true }),
+]
+
+describe('every status', () => {
+  test.each(EMAIL_STATUSES)('%s is explained in a sentence without missing values', status => {
+    for (const location of EVERYWHERE) {
+      const explanation = explainEmail(email(status), location)
+      expect(explanationSchema.strict().safeParse(explanation).error).toBeUndefined()
+      const codes = explainInCodes(email(status), location)
+      expect(explanationInCodesSchema.safeParse({ ...explanation, ...codes }).error).toBeUndefined()
+      expect(explanation.summary).toMatch(/^[A-Z].{15,}\.?$/)
+      expect(sentences(explanation)).not.toMatch(/null|undefined|NaN|\[object/)
+    }
+  })
+
+  test('no sentence contains null or undefined, whatever is missing', () => {
+    const maybe = <T>(value: T) => fc.option(fc.constant(value))
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...EMAIL_STATUSES),
+        fc.record({
+          provider: maybe('capture'),
+          messageId: maybe('m-1'),
+          lastError: maybe(THROTTLED),
+          nextAttemptAt: maybe(LATER),
+          sentAt: maybe(AT),
+          deliveredAt: maybe(LATER),
+        }),
+        fc.constantFrom(...EVERYWHERE),
+        (status, holes, location) => {
+          expect(sentences(explainEmail(email(status, holes), location))).not.toMatch(/null|undefined/)
+        },
+      ),
+    )
+  })
+
+  test('no two statuses are explained with the same sentence', () => {
+    const summaries = EMAIL_STATUSES.map(status => explainEmail(email(status), where()).summary)
+    expect(new Set(summaries).size).toBe(EMAIL_STATUSES.length)
+  })
+
+  test.each(EMAIL_STATUSES)('%s has the attempts and the last error of the e-mail', status => {
+    const given = email(status)
+    const { attempts, maxAttempts, lastError, outboxId } = given
+    expect(explainEmail(given, where())).toMatchObject({ outboxId, status, attempts, maxAttempts, lastError })
+  })
+})
 
 test('a sentence of the provider that ends in a full stop does not get a second one', () => {
   const lastError = {
@@ -217,4 +368,21 @@ describe('the summary', () => {
     expect(explainEmail(email('BOUNCED'), where()).next).toBe(again)
     expect(explainEmail(email('BOUNCED'), where({ contentGone: true })).next).toBeNull()
   })
+})
+
+test.each([
+  [null, null],
+  [['SES_DOWN', 'TEMPORARY_ERROR'], 'failed'],
+  [['SES_THROTTLED', 'QUOTA_ERROR'], 'throttled'],
+  [['SMTP_RATE_LIMITED', 'QUOTA_ERROR'], 'failed'],
+  [['NETWORK_ERROR', 'TEMPORARY_ERROR'], 'unconnected'],
+] as const)('why there is another attempt is a code: after %j it is %s', (error, because) => {
+  const lastError = error && { code: error[0], category: error[1], providerCode: null, message: 'Slow down' }
+  const { state, retry } = explainInCodes(email('RETRY_SCHEDULED', { lastError }), where())
+  expect(state).toEqual({ code: 'scheduled', at: LATER })
+  expect(retry).toEqual({ attempt: 2, of: 5, because })
+})
+
+test('only an e-mail that waits for another attempt has one', () => {
+  expect(explainInCodes(email('PENDING', { nextAttemptAt: LATER }), where()).retry).toBeNull()
 })

@@ -22,7 +22,8 @@ import {
   listEmailRecipients,
 } from './details.ts'
 import { findLocation, listEvents } from './emails.ts'
-import { explainEmail } from './explain.ts'
+import { explainInCodes } from './explain.ts'
+import { explainEmail } from './explain-english.ts'
 import { type AdminEmailFilter, type AdminEmailPage, listAdminEmails } from './list.ts'
 import { listResends } from './send-again.ts'
 import {
@@ -67,7 +68,7 @@ async function readDetails(db: Database, email: EmailDetails, providers: string[
   const { mayHaveLeft, replayable, ...shown } = email
   return {
     ...shown,
-    explanation: explainEmail(email, location),
+    explanation: { ...explainEmail(email, location), ...explainInCodes(email, location) },
     events: events.map(event => ({ ...event, recipient: recipientOf(event, hashes) })),
     attemptList: attemptsOf(events),
     recipients: await Promise.all(

@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import { type EmailEventView, emailEventSchema, emailSummarySchema, explanationSchema } from '../outbox/email-view.ts'
+import { type EmailEventView, emailEventSchema, emailSummarySchema } from '../outbox/email-view.ts'
 import { EMAIL_STATUSES } from '../outbox/states.ts'
 import { SUPPRESSION_REASONS } from '../suppression/rules.ts'
+import { explanationInCodesSchema } from './explain.ts'
 
 const ENDS = [
   'sent',
@@ -142,7 +143,7 @@ export type AdminEmailList = z.output<typeof adminEmailListSchema>
 
 export const adminEmailSchema = adminEmailSummarySchema
   .extend({
-    explanation: explanationSchema,
+    explanation: explanationInCodesSchema,
     events: z.array(
       emailEventSchema.extend({
         recipient: z

@@ -255,7 +255,7 @@ const QUEUE_METRICS: SystemMetric[] = [
   ),
 ]
 
-/** Every figure about the whole system. A new one: read it in compose/metrics.ts, and describe it in one of these lists. */
+/** Every figure about the whole system. A new one: read it in compose.ts, and describe it in one of these lists. */
 export const SYSTEM_METRICS: readonly SystemMetric[] = [
   ...QUEUE_METRICS,
   ...COUNTER_METRICS,

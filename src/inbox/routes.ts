@@ -96,7 +96,7 @@ const emptySchema = {
   response: { 200: z.object({ deleted: z.int() }), ...changes },
 }
 
-/** The inbox of the capture provider. Messages as files are in routes-admin-inbox-files.ts. */
+/** The inbox of the capture provider. */
 export function adminInboxRoutes(app: App, { db, onRequest }: AdminRouteDeps): void {
   // The content of a message may spell an address in ways that no mask finds, so the inbox is not for viewers.
   const config = { role: 'support' as const }

@@ -78,11 +78,11 @@ export const COMMANDS: Record<string, CommandEntry> = {
   },
   backup: {
     summary: 'write everything in the database to a file',
-    load: async () => (await import('../operations/backup-command.ts')).backupCommand,
+    load: async () => (await import('../operations/backup.ts')).backupCommand,
   },
   restore: {
     summary: 'fill a new database from such a file',
-    load: async () => (await import('../operations/restore-command.ts')).restoreCommand,
+    load: async () => (await import('../operations/restore.ts')).restoreCommand,
   },
   demo: {
     summary: 'run a gateway with simulated providers and lively traffic, to look around',

@@ -2,27 +2,28 @@ import type pg from 'pg'
 import type { Logger } from 'pino'
 import { purgeAudit } from '../audit/audit.ts'
 import { rollUpStatistics } from '../companies/statistics.ts'
+import { purgeJobs, replayJobs } from '../dead-letters/jobs.ts'
 import { tellOfDeadLetters } from '../dead-letters/notices.ts'
 import { CHECK_DOMAINS_EVERY_MS, checkPendingDomains, type DomainDeps } from '../domains/domains.ts'
 import { recordHousekeeping } from '../figures/housekeeping.ts'
-import { carryOutBulkActions } from '../jobs/jobs.ts'
+import { carryOutJobs } from '../jobs/jobs.ts'
 import { countLedger } from '../ledger/count.ts'
-import { purgeOldPayloads } from '../outbox/dead-letters-purge.ts'
+import { purgeOldPayloads } from '../outbox/dead-letters.ts'
 import { expireWaitingEmails } from '../outbox/expiry.ts'
-import { ping } from '../outbox/health.ts'
 import { deleteExpiredKeys } from '../outbox/idempotency-keys.ts'
 import { returnExpiredLeases } from '../outbox/leases.ts'
 import { recoverOrphans } from '../outbox/orphans.ts'
 import { purgeProviderEvents } from '../outbox/provider-events.ts'
 import { type DayRetention, dropOldDays } from '../outbox/retention.ts'
-import { continueErasures } from '../people/erase.ts'
+import { erasureJobs } from '../people/erase.ts'
 import { failureLog, logExpired, logGivenUp, logLosses, logLost } from '../pipeline/housekeeping/log.ts'
 import { resolveUnknownSends } from '../pipeline/housekeeping/unknown.ts'
 import { periodically } from '../platform/periodic-task.ts'
 import { ensurePartitions } from '../platform/postgres/partitions.ts'
-import type { Queryable } from '../platform/postgres/query.ts'
+import { type Queryable, sql } from '../platform/postgres/query.ts'
 import type { EmailLog } from '../platform/telemetry/email-log.ts'
 import { trimCaptured } from '../providers/capture/inbox.ts'
+import { importJobs } from '../suppression/import.ts'
 import { expireSuppressions } from '../suppression/list.ts'
 import { failUndeliverable, purgeOldDeliveries } from '../webhooks/deliveries.ts'
 
@@ -79,11 +80,18 @@ const TASKS: Task[] = [
     run: (_db, { domains }, log) => checkPendingDomains(domains, log),
   },
   { name: 'trim-captured', everyMs: 60_000, run: trimCaptured },
-  { name: 'continue-erasures', everyMs: 2_000, run: (_db, { pool }) => continueErasures(pool) },
+  {
+    name: 'continue-erasures',
+    everyMs: 2_000,
+    run: (_db, { pool }, log) => carryOutJobs(pool, [erasureJobs], { log }),
+  },
   {
     name: 'carry-out-bulk-actions',
     everyMs: 500,
-    run: (_db, { pool, emailsReady }, log) => carryOutBulkActions(pool, () => emailsReady.wake(), log),
+    run: (_db, { pool, emailsReady }, log) => {
+      const onBatch = ({ replayed = 0 }) => replayed > 0 && emailsReady.wake()
+      return carryOutJobs(pool, [replayJobs, purgeJobs, importJobs], { log, onBatch })
+    },
   },
 ]
 
@@ -123,13 +131,13 @@ async function recordSucceeded(db: Queryable, succeeded: Set<Task>): Promise<voi
 }
 
 /** After a failure, leaves out one run once the database is back. */
-export function pausedAfterFailure(db: Queryable, run: () => Promise<unknown>): () => Promise<unknown> {
+export function pausedAfterFailure(db: Queryable, task: () => Promise<unknown>): () => Promise<unknown> {
   let lastFailed = false
   return async () => {
     try {
       // A round that only asks whether the database is back. The next one runs.
-      if (lastFailed) await ping(db)
-      else await run()
+      if (lastFailed) await sql(db, 'ping')`select 1`
+      else await task()
       lastFailed = false
     } catch (error) {
       lastFailed = true

@@ -1,9 +1,67 @@
 import { createHash } from 'node:crypto'
+import { lstat } from 'node:fs/promises'
+import { pipeline } from 'node:stream/promises'
+import { createGzip } from 'node:zlib'
 import pg from 'pg'
 import { z } from 'zod'
+import { type Command, CommandFailed, reading, required, UsageError } from '../console/command.ts'
+import { writeToFile } from '../console/output.ts'
 import { driverUrl } from '../platform/postgres/connection.ts'
 import { type Queryable, sql } from '../platform/postgres/query.ts'
 import { applySettings, UNLIMITED } from '../platform/postgres/session-settings.ts'
+import { programVersion } from '../platform/version.ts'
+
+export const backupCommand: Command = {
+  usage: [
+    [
+      'backup FILE|- [--force]',
+      'everything in the database, as it stands at one moment; the gateway may go on meanwhile',
+    ],
+  ],
+  notes: [
+    'The secrets are not in it: keep secrets.json of DATA_DIR, or ENCRYPTION_KEY and HASH_PEPPER, in another place.',
+  ],
+  words: 1,
+  options: { force: { type: 'boolean', help: 'replace FILE, if there is one; an unfinished backup replaces nothing' } },
+  async run({ words: [file], values }) {
+    const target = required(file, 'FILE (- for standard output)')
+    if (target === '-' && values.json === true)
+      throw new UsageError('--json cannot be used with a backup to standard output')
+    if (values.force !== true) await refuseExisting(target)
+    return reading(async ({ url }) => {
+      const progress = { rows: 0 }
+      const lines = dumpLines(url, programVersion(), progress)
+      try {
+        if (target === '-') {
+          await writeToStandardOutput(lines)
+          return null
+        }
+        await writeToFile(target, lines, createGzip())
+      } finally {
+        // A target that cannot be written leaves the lines unread: this ends their transaction and its connection.
+        await lines.return(undefined)
+      }
+      return { json: { file: target, rows: progress.rows }, lines: [`${progress.rows} rows written to ${target}`] }
+    })()
+  },
+}
+
+/** Of links and folders the writer says what is wrong with them. */
+async function refuseExisting(file: string): Promise<void> {
+  const found = await lstat(file).catch(() => null)
+  if (found?.isFile())
+    throw new CommandFailed(`${file} exists already. Choose another name, or replace it with --force.`, 'FILE_EXISTS')
+}
+
+/** Unlike a list, half a backup is worth nothing: a reader that goes away is a failure, too. */
+async function writeToStandardOutput(lines: AsyncIterable<string>): Promise<void> {
+  try {
+    await pipeline(lines, createGzip(), process.stdout, { end: false })
+  } catch (error) {
+    if (!(error as { syscall?: string }).syscall) throw error
+    throw new CommandFailed(`Standard output cannot be written (${(error as Error).message}).`)
+  }
+}
 
 /** Rows that are read at a time; few where one may have megabytes. */
 const ROWS_AT_ONCE: Record<string, number> = { email_attachments: 4, email_content: 100, capture_inbox: 20 }

@@ -1,8 +1,13 @@
+import { createReadStream } from 'node:fs'
+import { createGunzip } from 'node:zlib'
 import pg from 'pg'
 import type { z } from 'zod'
+import { type Command, CommandFailed, required, withMigratedStorage } from '../console/command.ts'
 import { driverUrl } from '../platform/postgres/connection.ts'
 import { type Queryable, runUnprepared, sql } from '../platform/postgres/query.ts'
 import { applySettings, UNLIMITED } from '../platform/postgres/session-settings.ts'
+import { findConfiguredSecrets, loadReadingConfig } from '../settings/config.ts'
+import { requireSecretsOfBackup } from '../settings/secrets-of-database.ts'
 import {
   type End,
   endSchema,
@@ -17,9 +22,65 @@ import {
   tableSchema,
 } from './backup.ts'
 
-/** The file or the database is not fit for it; nothing was changed. */
-export class RestoreRefused extends Error {
-  override name = 'RestoreRefused'
+export const restoreCommand: Command = {
+  usage: [['restore FILE|-', 'a backup, into a new DATA_DIR or a new database; all of it or nothing']],
+  notes: [
+    'Put secrets.json of the gateway that was backed up into the new DATA_DIR first, or set ENCRYPTION_KEY and HASH_PEPPER: others are refused.',
+    'What was sent after the backup was taken is open in it, and is sent again when the gateway starts.',
+  ],
+  words: 1,
+  options: {},
+  async run({ words: [file] }) {
+    const source = required(file, 'FILE (- for standard input)')
+    requireSecrets()
+    return withMigratedStorage(async ({ url, config, where }) => {
+      const restored = await restoreLines(url, linesOf(source), tx => requireSecretsOfBackup(tx, config))
+      return {
+        json: { ...restored, database: where },
+        lines: [`${restored.rows} rows of ${restored.takenAt} restored: ${where}`],
+      }
+    }, 'restored')
+  },
+}
+
+/** A new database would get new ones, and then refuse those of the backup. */
+function requireSecrets(): void {
+  const config = loadReadingConfig()
+  const { missing } = findConfiguredSecrets(config)
+  if (missing.length === 0) return
+  throw new CommandFailed(
+    `${missing.join(' and ')} of the gateway that was backed up must be set${config.DATABASE_URL ? '' : `, or its secrets.json be in ${config.dataDir}`}.`,
+  )
+}
+
+async function* linesOf(source: string): AsyncGenerator<string> {
+  const packed = source === '-' ? process.stdin : createReadStream(source)
+  const unpacked = createGunzip().setEncoding('utf8')
+  packed.on('error', (error: Error) => unpacked.destroy(error))
+  packed.pipe(unpacked)
+  try {
+    yield* splitLines(unpacked)
+  } catch (error) {
+    const { syscall, code, message } = error as { syscall?: string; code?: string; message: string }
+    if (syscall) throw new CommandFailed(`${source} cannot be read (${message}).`)
+    if (!code?.startsWith('Z_')) throw error
+    throw new CommandFailed(`The backup is damaged or not complete (${message}); nothing was restored.`)
+  }
+}
+
+/** node:readline does not forward the errors of its input. A line may have megabytes, so its parts are joined once. */
+async function* splitLines(chunks: AsyncIterable<string>): AsyncGenerator<string> {
+  let parts: string[] = []
+  for await (const chunk of chunks) {
+    const [first, ...more] = chunk.split('\n')
+    parts.push(first!)
+    if (more.length === 0) continue
+    yield parts.join('')
+    parts = [more.pop()!]
+    yield* more
+  }
+  const last = parts.join('')
+  if (last !== '') yield last
 }
 
 const ROWS_AT_ONCE = 1_000
@@ -57,9 +118,9 @@ async function refuseUsedDatabase(tx: Queryable): Promise<void> {
   const [row] = await sql<{ used: boolean; running: boolean }>(tx)`
     select exists (select from companies) or exists (select from email_outbox) or exists (select from administrators) as used,
        exists (select from gateway_processes where seen_at > now() - interval '15 seconds') as running`
-  if (row!.running) throw new RestoreRefused('A gateway runs on this database: stop it first.')
+  if (row!.running) throw new CommandFailed('A gateway runs on this database: stop it first.')
   if (row!.used)
-    throw new RestoreRefused('This database is not empty. Restore into a new DATA_DIR, or into a new database.')
+    throw new CommandFailed('This database is not empty. Restore into a new DATA_DIR, or into a new database.')
 }
 
 async function load(tx: Queryable, lines: AsyncIterable<string>): Promise<Restored> {
@@ -92,7 +153,7 @@ async function load(tx: Queryable, lines: AsyncIterable<string>): Promise<Restor
 async function prepare(tx: Queryable, header: Header): Promise<void> {
   const version = await readSchemaVersion(tx)
   if (header.schemaVersion !== version)
-    throw new RestoreRefused(
+    throw new CommandFailed(
       `The backup has schema version ${header.schemaVersion} and this program has ${version}: restore it with version ${header.program} of the gateway, then upgrade.`,
     )
   await sql(tx)`select ensure_email_partitions(day) from unnest(${header.days}::date[]) as day`
@@ -136,9 +197,9 @@ function refuseBadRows(error: unknown): never {
 
 function readHeader(line: string): Header {
   const parsed = headerSchema.safeParse(read(line))
-  if (!parsed.success) throw new RestoreRefused('This is not a backup of an Email Gateway.')
+  if (!parsed.success) throw new CommandFailed('This is not a backup of an Email Gateway.')
   if (parsed.data.formatVersion !== FORMAT_VERSION)
-    throw new RestoreRefused(`The backup was made by a newer version of the gateway (${parsed.data.program}).`)
+    throw new CommandFailed(`The backup was made by a newer version of the gateway (${parsed.data.program}).`)
   return parsed.data
 }
 
@@ -158,4 +219,4 @@ function read(line: string): unknown {
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
 
-const damaged = (how: string) => new RestoreRefused(`The backup is damaged (${how}); nothing was restored.`)
+const damaged = (how: string) => new CommandFailed(`The backup is damaged (${how}); nothing was restored.`)

@@ -97,7 +97,7 @@ async function answerFromKey(db: Queryable, request: RequestToStore): Promise<St
   return { kind: 'answered', replayed: true, answer: known.answer }
 }
 
-/** Tags hold no control character (contracts/send-body.ts), so this one separates them. */
+/** Tags hold no control character (send-body.ts), so this one separates them. */
 const TAG_SEPARATOR = '\u001f'
 
 /** `full`: something in the batch needs the full statement. Absent JSON keys are SQL nulls, and cost no bytes. */

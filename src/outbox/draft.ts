@@ -26,7 +26,7 @@ export type DraftRecipientRecord = {
 
 type DraftAttachment = { filename: string; contentType: string; contentId: string | null; base64: string }
 
-/** An e-mail that passed every rule which needs no database. A new field also needs a line in accept-parameters.ts; a test checks it. */
+/** An e-mail that passed every rule which needs no database. A new field also needs a line in accept.ts; a test checks it. */
 export type Draft = {
   /** The place of the e-mail in its request. */
   index: number

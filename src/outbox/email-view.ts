@@ -79,31 +79,5 @@ export const emailListSchema = z
   .object({ data: z.array(emailSummarySchema), cursor: z.string().nullable(), hasMore: z.boolean() })
   .meta({ id: 'EmailList' })
 
-const NEXT_STEPS = [
-  ...(['resume', 'probe', 'due', 'turn', 'no-worker', 'soon', 'answer', 'report', 'decide', 'hold'] as const),
-  ...(['turn-redis', 'lost', 'returned', 'no-report', 'resolve', 'unless-resolved'] as const),
-  ...(['unless-reported', 'resend', 'resend-unsuppressed', 'replay', 'replay-expired', 'purged'] as const),
-] as const
-
-export const explanationSchema = z
-  .object({
-    outboxId: z.uuid(),
-    status: z.enum(EMAIL_STATUSES),
-    summary: z.string().describe('The current state and its reason, in one sentence'),
-    next: z.string().nullable().describe('What happens next, in one sentence'),
-    nextStep: z.enum(NEXT_STEPS).nullable().describe('The same for programs'),
-    nextAt: instant.nullable(),
-    aheadInCompany: z.int().nullable().describe('E-mails of this company that go first'),
-    companiesSharing: z.int().nullable().describe('Companies that have mail ready'),
-    pauseReason: z.string().nullable().describe('Why its company is paused'),
-    parkedProviders: z.array(z.string()).nullable().describe('Set while every provider in use is parked'),
-    attempts: z.int(),
-    maxAttempts: z.int(),
-    lastError: lastErrorSchema.nullable(),
-  })
-  .meta({ id: 'Explanation' })
-
 export type EmailSummary = z.infer<typeof emailSummarySchema>
-export type Explanation = z.infer<typeof explanationSchema>
-export type NextStep = NonNullable<Explanation['nextStep']>
 export type EmailEventView = z.infer<typeof emailEventSchema>

@@ -8,7 +8,7 @@ export type Expired = { expired: string[]; unknown: string[] }
  * Mail of paused companies, or while every provider is parked, is not claimed, so nobody else would notice that its time is
  * over. Only ids older than a day are looked at: one pass over the ready table, in batches. What may have left already is
  * unknown again instead, and given up there: it must not look as if it had never been sent. RECEIVED is not written: it means that a
- * worker has taken up the e-mail, as when one finds that its time is over (sending/settlement.ts).
+ * worker has taken up the e-mail, as when one finds that its time is over (pipeline/settle/settlement-by-outcome.ts).
  */
 export async function expireWaitingEmails(db: Queryable, limit = 10_000): Promise<Expired> {
   const [row] = await sql<Expired>(db, 'expire-waiting-emails')`

@@ -1,5 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
+import { writeAudit } from '../audit/audit.ts'
+import { type Batch, carryOutJob, type Job, type JobKind, submitJob } from '../jobs/jobs.ts'
 import { cancelEmail } from '../outbox/schedule.ts'
 import { FINAL_STATUSES } from '../outbox/states.ts'
 import { fragment, inTransaction, iso, type Queryable, run, sql } from '../platform/postgres/query.ts'
@@ -22,19 +23,28 @@ import {
 
 /** One commit each, so that nobody waits long for a lock and a crash loses little. */
 const BATCH = 200
-const PAUSE_MS = 200
 
-export type ErasureRequest = { person: Person; companyId: string | null; requestedBy: string; pepper: string }
+type ErasureRequest = { person: Person; companyId: string | null; requestedBy: string; pepper: string }
 
-/** Records the request. eraseWithin carries it out, and any worker does. */
-export async function requestErasure(db: Queryable, request: ErasureRequest): Promise<string> {
+/** Recorded with its audit entries in one commit. From then on it is carried out, even if this process dies. */
+export async function requestErasure(pool: pg.Pool, request: ErasureRequest): Promise<string> {
   const { person, companyId, requestedBy, pepper } = request
-  const found = await findPerson(db, personQuery(person, companyId, pepper))
-  const erasureId = uuidv7()
+  const { addresses, recipientIds } = await findPerson(pool, personQuery(person, companyId, pepper))
+  const jobId = uuidv7()
   const subjectHashes = personHashes(person, companyId, pepper)
-  const foundHashes = found.addresses.map(address => personAddressHash(address, pepper))
-  await putErasure(db, { erasureId, companyId, subjectHashes, foundHashes, requestedBy, ...found })
-  return erasureId
+  const foundHashes = addresses.map(address => personAddressHash(address, pepper))
+  await inTransaction(pool, async tx => {
+    const job = { companyId, requestedBy, reason: null, isBulkAction: false, total: 0 }
+    await submitJob(tx, { jobId, kind: 'erase-person', input: {}, ...job })
+    await sql(tx, 'put-erasure')`
+      insert into person_erasures (erasure_id, subject_hashes, addresses, recipient_ids, found_hashes)
+      values (${jobId}, ${subjectHashes}, ${addresses}, ${recipientIds}, ${foundHashes})`
+    for (const subjectId of subjectHashes) {
+      const entry = { action: 'ERASURE_REQUESTED', subjectType: 'person', subjectId } as const
+      await writeAudit(tx, { ...entry, companyId, performedBy: requestedBy, after: { receiptId: jobId } })
+    }
+  })
+  return jobId
 }
 
 export const personQuery = (person: Person, companyId: string | null, pepper: string) => ({
@@ -47,39 +57,48 @@ export const personQuery = (person: Person, companyId: string | null, pepper: st
 /** Erases for so long, or until nothing is left or moves. Then the workers go on: what is being sent is erased when it has ended. */
 export async function eraseWithin(pool: pg.Pool, erasureId: string, patienceMs: number): Promise<ErasureReceipt> {
   const deadlineMs = performance.now() + patienceMs
-  const isOver = () => performance.now() > deadlineMs
-  await eraseUnless(isOver, pool, erasureId)
-  while (!isOver() && (await isMovingErasure(pool, erasureId))) {
-    await sleep(PAUSE_MS)
-    await eraseUnless(isOver, pool, erasureId)
-  }
+  await carryOutJob(pool, erasureId, erasureJobs, { isOver: () => performance.now() > deadlineMs })
   return (await findReceipt(pool, erasureId))!
 }
 
-/** For housekeeping: everything that a crash, a restart or an e-mail in flight has left. */
-export async function continueErasures(pool: pg.Pool): Promise<void> {
-  for (const erasureId of await listOpenErasures(pool)) await eraseUnless(() => false, pool, erasureId)
+/** A person's right: it never fails for good. */
+export const erasureJobs: JobKind = { name: 'erase-person', maxErrors: Number.POSITIVE_INFINITY, nextBatch: eraseBatch }
+
+async function eraseBatch(tx: Queryable, job: Job): Promise<Batch> {
+  const [searched] = await sql<FoundPerson>(tx, 'read-erasure')`
+    select addresses, recipient_ids from person_erasures where erasure_id = ${job.jobId} and addresses is not null`
+  const batch = searched ? await search(tx, job, searched) : await eraseListed(tx, job)
+  return { position: {}, ...batch }
 }
 
-/** Until nothing can be erased now. Each batch is one commit, so it may be killed at any moment and called again. */
-async function eraseUnless(isOver: () => boolean, pool: pg.Pool, erasureId: string): Promise<void> {
-  while (!isOver() && (await inTransaction(pool, tx => eraseBatch(tx, erasureId)))) {}
+type ErasureBatch = { counts: Partial<ErasedCounts>; next: Batch['next'] }
+
+/** Lists all e-mails of the person, then forgets what was searched for. Killed, it begins again and lists the same. */
+async function search(tx: Queryable, { jobId, companyId }: Job, person: FoundPerson): Promise<ErasureBatch> {
+  // Nothing was sent to a text that is no address, and a short one could be a part of somebody else's address.
+  const sendable = person.addresses.filter(address => parseBareAddress(address).ok)
+  const { erased: providerEvents, waiting } = await eraseProviderEvents(tx, sendable)
+  if (waiting > 0) return { counts: { providerEvents }, next: 'soon' }
+  const otherRecords = new Set<string>()
+  let after: string | null = null
+  do {
+    const page = await listPersonEmails(tx, person, companyId, { after, limit: BATCH })
+    await listForErasure(tx, jobId, page.emails)
+    for (const id of await listOtherRecords(tx, page.emails, person)) otherRecords.add(id)
+    after = page.next
+  } while (after !== null)
+  const recipientRecords = await endSearch(tx, jobId, otherRecords.size)
+  return { counts: { providerEvents, recipientRecords }, next: 'more' }
 }
 
-/** Answers whether there may be more to do now. */
-async function eraseBatch(tx: Queryable, erasureId: string): Promise<boolean> {
-  const erasure = await lockErasure(tx, erasureId)
-  if (!erasure) return false
-  if (erasure.state === 'searching') return search(tx, erasureId, erasure)
-  await expireUnknownSends(tx, erasureId)
-  const emails = await takeEmailsToErase(tx, erasureId, BATCH)
-  if (emails.length === 0) {
-    await endErasure(tx, erasureId)
-    return false
-  }
+async function eraseListed(tx: Queryable, job: Job): Promise<ErasureBatch> {
+  const { jobId } = job
+  await expireUnknownSends(tx, jobId)
+  const emails = await takeEmailsToErase(tx, jobId, BATCH)
+  if (emails.length === 0) return { counts: {}, next: await afterTheLast(tx, job) }
   const shared = emails.filter(email => email.next === 'take-off')
   const own = emails.filter(email => email.next !== 'take-off')
-  const takenOff = await takeOff(tx, erasureId, shared)
+  const takenOff = await takeOff(tx, jobId, shared)
   const held = await lockDeliveries(
     tx,
     own.map(email => email.outboxId),
@@ -87,28 +106,9 @@ async function eraseBatch(tx: Queryable, erasureId: string): Promise<boolean> {
   const free = own.filter(email => !held.has(email.outboxId))
   const waiting = free.filter(email => email.next === 'cancel')
   for (const { outboxId } of waiting) await cancelEmail(tx, outboxId, null, 'erasure')
-  const erased = await eraseEmails(tx, erasureId, free)
-  await addErasedCounts(tx, erasureId, { ...sum(erased, takenOff), cancelled: waiting.length })
-  return shared.length + free.length > 0
-}
-
-/** Lists all e-mails of the person, then forgets what was searched for. Killed, it begins again and lists the same. */
-async function search(tx: Queryable, erasureId: string, erasure: OpenErasure): Promise<boolean> {
-  // Nothing was sent to a text that is no address, and a short one could be a part of somebody else's address.
-  const sendable = erasure.addresses.filter(address => parseBareAddress(address).ok)
-  const events = await eraseProviderEvents(tx, sendable)
-  await addErasedCounts(tx, erasureId, { providerEvents: events.erased })
-  if (events.waiting > 0) return false
-  const otherRecords = new Set<string>()
-  let after: string | null = null
-  do {
-    const page = await listPersonEmails(tx, erasure, erasure.companyId, { after, limit: BATCH })
-    await listForErasure(tx, erasureId, page.emails)
-    for (const id of await listOtherRecords(tx, page.emails, erasure)) otherRecords.add(id)
-    after = page.next
-  } while (after !== null)
-  await endSearch(tx, erasureId, otherRecords.size)
-  return true
+  const erased = await eraseEmails(tx, jobId, free)
+  const next = shared.length + free.length > 0 ? 'more' : 'soon'
+  return { counts: { ...sum(erased, takenOff), cancelled: waiting.length }, next }
 }
 
 function sum(a: Partial<ErasedCounts>, b: Partial<ErasedCounts>): Partial<ErasedCounts> {
@@ -119,13 +119,13 @@ function sum(a: Partial<ErasedCounts>, b: Partial<ErasedCounts>): Partial<Erased
 const ENDED = [...FINAL_STATUSES, 'SENT'] as const
 const list = (statuses: readonly string[]) => fragment`${statuses.map(status => `'${status}'`).join(', ')}`
 
-export type EmailToErase = PersonEmail & {
+type EmailToErase = PersonEmail & {
   /** erase: it has ended. cancel: it waits for this person alone. take-off: it waits for other recipients, too. */
   next: 'erase' | 'cancel' | 'take-off'
 }
 
 /** Locked until the transaction ends. What is being sent, or what somebody else holds, is left for the next call. */
-export async function takeEmailsToErase(tx: Queryable, erasureId: string, limit: number): Promise<EmailToErase[]> {
+async function takeEmailsToErase(tx: Queryable, erasureId: string, limit: number): Promise<EmailToErase[]> {
   return sql<EmailToErase>(tx, 'take-emails-to-erase')`
     select e.outbox_id, e.ordinals, case when o.status in (${list(ENDED)}) then 'erase'
        when exists (select from email_recipients r where r.outbox_id = e.outbox_id and r.kind = 'to' and not r.suppressed
@@ -140,7 +140,7 @@ export async function takeEmailsToErase(tx: Queryable, erasureId: string, limit:
  * Locks the webhook deliveries of these e-mails until the transaction ends, and returns the e-mails of those that somebody else holds:
  * the outcome that is being written there may keep a body with the address, which this transaction could not see.
  */
-export async function lockDeliveries(tx: Queryable, outboxIds: string[]): Promise<Set<string>> {
+async function lockDeliveries(tx: Queryable, outboxIds: string[]): Promise<Set<string>> {
   if (outboxIds.length === 0) return new Set()
   const rows = await sql<{ outboxId: string }>(tx, 'lock-deliveries-of-emails')`
     with locked as materialized (
@@ -157,7 +157,7 @@ const MAX_IDEMPOTENCY_DAYS = 30
 const EVIDENCE = fragment`interval '2 minutes'`
 
 /** Unknown sends must not be sent again to this person: they expire now, and are given up when no evidence comes. */
-export async function expireUnknownSends(tx: Queryable, erasureId: string): Promise<void> {
+async function expireUnknownSends(tx: Queryable, erasureId: string): Promise<void> {
   await sql(tx, 'expire-unknown-sends-of-person')`
     with expired as (
        update email_outbox o set expires_at = now() from person_erasure_emails e
@@ -166,7 +166,7 @@ export async function expireUnknownSends(tx: Queryable, erasureId: string): Prom
 }
 
 /** The e-mails still go to their other recipients. Their content is erased when they have ended. */
-export async function takeOff(tx: Queryable, erasureId: string, emails: PersonEmail[]): Promise<Partial<ErasedCounts>> {
+async function takeOff(tx: Queryable, erasureId: string, emails: PersonEmail[]): Promise<Partial<ErasedCounts>> {
   if (emails.length === 0) return {}
   const [row] = await sql<{ recipients: number }>(tx, 'take-off-emails')`
     with input as materialized (
@@ -232,11 +232,7 @@ select (select count(*) from emails)::int as emails, (select count(*) from recip
   (select count(*) from webhooks)::int as "webhookDeliveries", (select count(*) from dead)::int as "deadLetters",
   (select count(*) from answers)::int as "idempotencyAnswers"`
 
-export async function eraseEmails(
-  tx: Queryable,
-  erasureId: string,
-  emails: PersonEmail[],
-): Promise<Partial<ErasedCounts>> {
+async function eraseEmails(tx: Queryable, erasureId: string, emails: PersonEmail[]): Promise<Partial<ErasedCounts>> {
   if (emails.length === 0) return {}
   const [row] = await run<Partial<ErasedCounts>>(tx, 'erase-emails', ERASE, [erasureId, JSON.stringify(emails)])
   return row!
@@ -246,10 +242,7 @@ export async function eraseEmails(
 const YOUNG = fragment`interval '1 minute'`
 
 /** Stored provider events that quote one of the addresses and found no e-mail. `waiting`: young ones, to be looked at again. */
-export async function eraseProviderEvents(
-  tx: Queryable,
-  addresses: string[],
-): Promise<{ erased: number; waiting: number }> {
+async function eraseProviderEvents(tx: Queryable, addresses: string[]): Promise<{ erased: number; waiting: number }> {
   const [row] = await sql<{ erased: number; waiting: number }>(tx, 'erase-provider-events')`
     with quoting as materialized (
        select e.event_id, e.state = 'waiting' and e.received_at > now() - ${YOUNG} as young from provider_events e
@@ -263,45 +256,8 @@ export async function eraseProviderEvents(
   return row!
 }
 
-export type NewErasure = FoundPerson & {
-  erasureId: string
-  companyId: string | null
-  subjectHashes: string[]
-  foundHashes: string[]
-  requestedBy: string
-}
-
-/** The request and its audit entry are one commit. From then on it is carried out, even if this process dies. */
-export async function putErasure(db: Queryable, erasure: NewErasure): Promise<void> {
-  const { erasureId, companyId, subjectHashes, foundHashes, requestedBy, addresses, recipientIds } = erasure
-  await sql(db, 'put-erasure')`
-    with put as (
-       insert into person_erasures (erasure_id, company_id, subject_hashes, requested_by, addresses, recipient_ids, found_hashes)
-       values (${erasureId}, ${companyId}, ${subjectHashes}, ${requestedBy}, ${addresses}, ${recipientIds}, ${foundHashes}) returning *
-     )
-     insert into audit_log (subject_type, subject_id, company_id, action, performed_by, after)
-     select 'person', hash, company_id, 'ERASURE_REQUESTED', requested_by, jsonb_build_object('receiptId', erasure_id)
-     from put, unnest(subject_hashes) as hash`
-}
-
-export type OpenErasure = FoundPerson & { companyId: string | null; state: 'searching' | 'erasing' }
-
-/** Locked until the transaction ends. Null: it is done, or another process is at it. */
-export async function lockErasure(tx: Queryable, erasureId: string): Promise<OpenErasure | null> {
-  const [row] = await sql<OpenErasure>(tx, 'lock-erasure')`
-    select company_id, state, coalesce(addresses, '{}') as addresses, coalesce(recipient_ids, '{}') as "recipientIds"
-     from person_erasures where erasure_id = ${erasureId} and state <> 'done' for update skip locked`
-  return row ?? null
-}
-
-export async function listOpenErasures(db: Queryable, limit = 100): Promise<string[]> {
-  const rows = await sql<{ erasureId: string }>(db, 'list-open-erasures')`
-    select erasure_id from person_erasures where state <> 'done' order by requested_at limit ${limit}`
-  return rows.map(row => row.erasureId)
-}
-
 /** Lists e-mails to erase. One that is listed already gets the recipients added. */
-export async function listForErasure(tx: Queryable, erasureId: string, emails: PersonEmail[]): Promise<void> {
+async function listForErasure(tx: Queryable, erasureId: string, emails: PersonEmail[]): Promise<void> {
   if (emails.length === 0) return
   await sql(tx, 'list-for-erasure')`
     insert into person_erasure_emails as e (erasure_id, outbox_id, ordinals)
@@ -309,52 +265,38 @@ export async function listForErasure(tx: Queryable, erasureId: string, emails: P
      on conflict (erasure_id, outbox_id) do update set ordinals = e.ordinals || excluded.ordinals`
 }
 
-/** Everything is listed: what was searched for is deleted, with the records of the person. */
-export async function endSearch(tx: Queryable, erasureId: string, recordsKept: number): Promise<void> {
-  const [row] = await sql<{ count: number }>(tx, 'erase-recipient-records')`
-    with erased as (
-       delete from recipients r using person_erasures p
-       where p.erasure_id = ${erasureId} and r.recipient_id = any(p.recipient_ids) returning 1)
+/** Everything is listed: what was searched for is deleted, with the records of the person. Answers how many. */
+async function endSearch(tx: Queryable, erasureId: string, recordsKept: number): Promise<number> {
+  const [row] = await sql<{ count: number }>(tx, 'end-search')`
+    with found as materialized (
+       select recipient_ids from person_erasures where erasure_id = ${erasureId}
+     ), erased as (
+       delete from recipients r using found where r.recipient_id = any(found.recipient_ids) returning 1
+     ), ended as (
+       update person_erasures set addresses = null, recipient_ids = null, records_kept = ${recordsKept} where erasure_id = ${erasureId}
+     )
      select count(*)::int as count from erased`
-  await addErasedCounts(tx, erasureId, { recipientRecords: row!.count })
-  await sql(tx, 'end-search')`
-    update person_erasures set state = 'erasing', addresses = null, recipient_ids = null, records_kept = ${recordsKept} where erasure_id = ${erasureId}`
+  return row!.count
 }
 
-export async function addErasedCounts(tx: Queryable, erasureId: string, counts: Partial<ErasedCounts>): Promise<void> {
-  await sql(tx, 'add-erased-counts')`
-    update person_erasures p set counts = p.counts || (
-       select coalesce(jsonb_object_agg(key, coalesce((p.counts ->> key)::int, 0) + value::int), '{}') from jsonb_each_text(${JSON.stringify(counts)}::jsonb))
-     where erasure_id = ${erasureId}`
-}
-
-/** Done when no e-mail is left; the audit gets the receipt's counts in the same commit. Retention may have dropped e-mails meanwhile. */
-export async function endErasure(tx: Queryable, erasureId: string): Promise<void> {
+/**
+ * Done when no e-mail is left; the audit gets the receipt's counts in the same commit. Retention may have dropped e-mails meanwhile. What
+ * only waits for other recipients may take days.
+ */
+async function afterTheLast(tx: Queryable, { jobId, companyId, requestedBy, counts }: Job): Promise<Batch['next']> {
   await sql(tx, 'forget-dropped-emails')`
     delete from person_erasure_emails e
-     where e.erasure_id = ${erasureId} and not exists (select from email_outbox o where o.outbox_id = e.outbox_id)`
-  await sql(tx, 'end-erasure')`
-    with done as (
-       update person_erasures set state = 'done', finished_at = now(), found_hashes = '{}'
-       where erasure_id = ${erasureId} and state = 'erasing' and not exists (select from person_erasure_emails e where e.erasure_id = ${erasureId})
-       returning *
-     )
-     insert into audit_log (subject_type, subject_id, company_id, action, performed_by, after)
-     select 'person', hash, company_id, 'ERASED', requested_by, jsonb_build_object('receiptId', erasure_id, 'erased', counts)
-     from done, unnest(subject_hashes) as hash`
-}
-
-/** Whether more can be erased within seconds. What only waits for other recipients may take days. */
-export async function isMovingErasure(db: Queryable, erasureId: string): Promise<boolean> {
-  const rows = await run(
-    db,
-    'is-moving-erasure',
-    // With no e-mail left, another process has erased the last one and is about to end the erasure.
-    `select from person_erasures p where p.erasure_id = $1 and (p.state = 'searching' or (p.state = 'erasing'
-       and not coalesce((select bool_and(e.taken_off) from person_erasure_emails e where e.erasure_id = p.erasure_id), false)))`,
-    [erasureId],
-  )
-  return rows.length > 0
+     where e.erasure_id = ${jobId} and not exists (select from email_outbox o where o.outbox_id = e.outbox_id)`
+  const [left] = await sql<{ waits: boolean | null }>(tx, 'read-erasure-rest')`
+    select bool_and(taken_off) as waits from person_erasure_emails where erasure_id = ${jobId}`
+  if (left!.waits !== null) return left!.waits ? 'later' : 'soon'
+  const [ended] = await sql<{ subjectHashes: string[] }>(tx, 'end-erasure')`
+    update person_erasures set found_hashes = '{}' where erasure_id = ${jobId} returning subject_hashes`
+  for (const subjectId of ended!.subjectHashes) {
+    const entry = { action: 'ERASED', subjectType: 'person', subjectId } as const
+    await writeAudit(tx, { ...entry, companyId, performedBy: requestedBy, after: { receiptId: jobId, erased: counts } })
+  }
+  return 'end'
 }
 
 const waitingOf = (erasure: string) =>
@@ -364,14 +306,15 @@ type ReceiptRow = Omit<ErasureReceipt, 'erased' | 'found'> & { counts: Partial<E
 
 export async function findReceipt(db: Queryable, erasureId: string): Promise<ErasureReceipt | null> {
   const [row] = await sql<ReceiptRow>(db, 'find-receipt')`
-    select p.erasure_id as "receiptId", p.state, p.counts, p.company_id as "companyId", p.subject_hashes as "subjectHashes",
-       p.requested_by as "requestedBy", ${iso('p.requested_at')} as "requestedAt", ${iso('p.finished_at')} as "finishedAt",
-       p.records_kept as "recordsKept", ${waitingOf('p')} as waiting,
-       (select coalesce(json_agg(json_build_object('receiptId', o.erasure_id, 'waiting', ${waitingOf('o')}) order by o.requested_at), '[]')
-         from person_erasures o where o.state <> 'done' and o.erasure_id <> p.erasure_id and o.requested_at <= p.requested_at
+    select p.erasure_id as "receiptId", j.counts, j.company_id, p.subject_hashes, j.requested_by, ${iso('j.created_at')} as "requestedAt",
+       ${iso('j.finished_at')} as "finishedAt", p.records_kept, ${waitingOf('p')} as waiting,
+       case when j.finished_at is not null then 'done' when p.addresses is not null then 'searching' else 'erasing' end as state,
+       (select coalesce(json_agg(json_build_object('receiptId', o.erasure_id, 'waiting', ${waitingOf('o')}) order by k.created_at), '[]')
+         from person_erasures o join jobs k on k.job_id = o.erasure_id
+         where k.finished_at is null and o.erasure_id <> p.erasure_id and k.created_at <= j.created_at
            and p.subject_hashes && (o.subject_hashes || o.found_hashes)
-           and (o.company_id is null or p.company_id is null or o.company_id = p.company_id)) as unfinished
-     from person_erasures p where p.erasure_id = ${erasureId}`
+           and (k.company_id is null or j.company_id is null or k.company_id = j.company_id)) as unfinished
+     from person_erasures p join jobs j on j.job_id = p.erasure_id where p.erasure_id = ${erasureId}`
   if (!row) return null
   const { receiptId, state, counts, waiting, ...rest } = row
   const erased = Object.fromEntries(ERASED_KINDS.map(kind => [kind, counts[kind] ?? 0])) as ErasedCounts

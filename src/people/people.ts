@@ -118,7 +118,7 @@ export async function listOtherRecords(
 
 type EmailRow = { outboxId: string; ordinal: number; hash: string | null; sure: boolean }
 
-/** By SQL, as the e-mails from SQL are hashed. For a valid address it is the hash of contracts/hashing.ts. */
+/** By SQL, as the e-mails from SQL are hashed. For a valid address it is the hash of platform/text/hashing.ts. */
 async function hashAddresses(db: Queryable, addresses: string[]): Promise<string[]> {
   const rows = await sql<{ hash: string }>(db, 'hash-addresses')`
     select address_hash(address) as hash from unnest(${addresses}::text[]) as address`

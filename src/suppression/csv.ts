@@ -1,5 +1,6 @@
 import { readEmailHash } from '../platform/text/hashing.ts'
 import { instantSchema } from '../platform/text/instant.ts'
+import type { CsvRule } from '../platform/text/refusal.ts'
 import { isSuppressionReason, type SuppressionReason } from './rules.ts'
 import { hashOfAddress } from './view.ts'
 
@@ -20,14 +21,22 @@ export type ImportedEntry = {
   company: string
 }
 
+/** `name`: the column that it is about. `limit`: the most that is allowed. */
+type CsvDetails = { name?: string; limit?: number }
+
 export class CsvProblem extends Error {
   override name = 'CsvProblem'
+  readonly rule: CsvRule
+  readonly details: CsvDetails
+
+  constructor(rule: CsvRule, message: string, details: CsvDetails = {}) {
+    super(message)
+    this.rule = rule
+    this.details = details
+  }
 }
 
-/**
- * Accepts semicolons, which spreadsheets write in many locales, and a byte order mark. The admin UI recognises the problems
- * (lib/csv-problem.ts).
- */
+/** Accepts semicolons, which spreadsheets write in many locales, and a byte order mark. */
 export function readHeader(line: string): CsvShape {
   const text = line.replace(/^\ufeff/, '').trim()
   const separator = text.includes(';') && !text.includes(',') ? ';' : ','
@@ -35,27 +44,29 @@ export function readHeader(line: string): CsvShape {
   const columnIndex = new Map<Column, number>()
   names.forEach((name, index) => {
     const column = COLUMNS.find(one => one === name)
-    if (!column)
-      throw new CsvProblem(`its header names a column "${name.slice(0, 40)}"; there are: ${COLUMNS.join(', ')}`)
-    if (columnIndex.has(column)) throw new CsvProblem(`its header names "${column}" twice`)
+    if (!column) {
+      const shown = name.slice(0, 40)
+      const message = `its header names a column "${shown}"; there are: ${COLUMNS.join(', ')}`
+      throw new CsvProblem('CSV_UNKNOWN_COLUMN', message, { name: shown })
+    }
+    if (columnIndex.has(column))
+      throw new CsvProblem('CSV_COLUMN_TWICE', `its header names "${column}" twice`, { name: column })
     columnIndex.set(column, index)
   })
   if (!columnIndex.has('reason') || columnIndex.has('email') === columnIndex.has('email_hash'))
-    throw new CsvProblem('its header must name reason, and either email or email_hash')
+    throw new CsvProblem('CSV_COLUMN_MISSING', 'its header must name reason, and either email or email_hash')
   return { separator, columnIndex, width: names.length }
 }
 
-/**
- * Problem messages do not contain the line, because it holds an address. The admin UI recognises their beginnings
- * (components/bulk/line-problem.ts).
- */
+/** Problem messages do not contain the line, because it holds an address. */
 export function readLine(line: string, { separator, columnIndex, width }: CsvShape): ImportedEntry {
-  if (line.length > MAX_LINE) throw new CsvProblem(`is longer than ${MAX_LINE} characters`)
+  if (line.length > MAX_LINE) throw new CsvProblem('CSV_LINE_TOO_LONG', `is longer than ${MAX_LINE} characters`)
   const fields = splitLine(line, separator)
-  if (fields.length !== width) throw new CsvProblem(`has ${fields.length} fields instead of ${width}`)
+  if (fields.length !== width) throw new CsvProblem('CSV_FIELDS', `has ${fields.length} fields instead of ${width}`)
   const field = (column: Column) => fields[columnIndex.get(column) ?? -1]?.trim() ?? ''
   const reason = field('reason').toUpperCase()
-  if (!isSuppressionReason(reason)) throw new CsvProblem('has a reason that is not HARD_BOUNCE, COMPLAINT or MANUAL')
+  if (!isSuppressionReason(reason))
+    throw new CsvProblem('CSV_REASON', 'has a reason that is not HARD_BOUNCE, COMPLAINT or MANUAL')
   return {
     emailHash: columnIndex.has('email') ? hashFromAddress(field('email')) : hashFromText(field('email_hash')),
     reason,
@@ -66,13 +77,13 @@ export function readLine(line: string, { separator, columnIndex, width }: CsvSha
 
 function hashFromAddress(address: string): string {
   const hashed = hashOfAddress(address)
-  if (!hashed.ok) throw new CsvProblem(hashed.problem.message)
+  if (!hashed.ok) throw new CsvProblem('CSV_ADDRESS', hashed.problem.message)
   return hashed.emailHash
 }
 
 function hashFromText(text: string): string {
   const emailHash = readEmailHash(text)
-  if (!emailHash) throw new CsvProblem('has an email_hash that is not sha256: and 64 hexadecimal digits')
+  if (!emailHash) throw new CsvProblem('CSV_HASH', 'has an email_hash that is not sha256: and 64 hexadecimal digits')
   return emailHash
 }
 
@@ -81,7 +92,10 @@ function readExpiry(text: string): string | null | undefined {
   if (text.toLowerCase() === 'never') return null
   const parsed = instantSchema.safeParse(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text)
   if (!parsed.success)
-    throw new CsvProblem('has an expires_at that is neither a time such as 2027-01-31T10:00:00Z nor never')
+    throw new CsvProblem(
+      'CSV_EXPIRY',
+      'has an expires_at that is neither a time such as 2027-01-31T10:00:00Z nor never',
+    )
   return parsed.data
 }
 
@@ -99,7 +113,7 @@ function splitLine(line: string, separator: string): string[] {
     const end = found < 0 ? rest.length : found
     fields.push(quoted ? quoted[1]!.replaceAll('""', '"') : rest.slice(0, end))
     if (end >= rest.length) return fields
-    if (rest[end] !== separator) throw new CsvProblem('has a misplaced quotation mark')
+    if (rest[end] !== separator) throw new CsvProblem('CSV_QUOTE', 'has a misplaced quotation mark')
     rest = rest.slice(end + 1)
   }
 }

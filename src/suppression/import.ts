@@ -1,22 +1,149 @@
-import { closeSync, createReadStream, mkdtempSync, openSync, readSync, rmdirSync, unlinkSync, writeSync } from 'node:fs'
+import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { setImmediate as letOthersRun } from 'node:timers/promises'
+import type pg from 'pg'
 import { listCompanies } from '../companies/companies.ts'
 import { CommandFailed } from '../console/command.ts'
 import type { Progress } from '../console/output.ts'
 import { counted } from '../console/words.ts'
+import {
+  addItems,
+  carryOutOrStop,
+  type JobCounts,
+  type JobItem,
+  type JobKind,
+  type JobProblem,
+  type NewJob,
+  submitJob,
+  takeItems,
+} from '../jobs/jobs.ts'
 import type { Database } from '../platform/postgres/pool.ts'
-import { CsvProblem, type CsvShape, type ImportedEntry, readHeader, readLine } from './csv.ts'
-import { addSuppressions, type SuppressionEntry } from './list.ts'
-import type { SuppressionPolicy } from './rules.ts'
+import { inTransaction } from '../platform/postgres/query.ts'
+import { uuidv7 } from '../platform/text/uuid.ts'
+import { CsvProblem, type CsvShape, readHeader, readLine } from './csv.ts'
+import { addSuppressions } from './list.ts'
+import type { SuppressionPolicy, SuppressionReason, SuppressionTtlDays } from './rules.ts'
 
 /** Entries per statement. Larger statements are not faster and hold their locks longer. */
-const CHUNK = 5_000
-/** The next chunk is prepared while Postgres writes one. */
-const IN_FLIGHT = 2
+const BATCH = 5_000
 const PROBLEMS_SHOWN = 100
+
+/** A line, ready to be written: no address, and the lifetime as it was configured when the import was asked for. */
+type ImportItem = { companyId: string | null; reason: SuppressionReason; expiresInDays: number; expiresAt?: string }
+
+/**
+ * In the order of hashes: in the order of the file, every row would touch another page of every index (a million rows beside other work
+ * took 108 s instead of 48 s).
+ */
+export const importJobs: JobKind = {
+  name: 'import-suppressions',
+  maxErrors: 5,
+  async nextBatch(tx, { jobId, requestedBy: performedBy, reason, position }) {
+    const { after } = position as { after?: string }
+    const items = await takeItems<ImportItem>(tx, jobId, BATCH, after)
+    const justification = reason!
+    const entries = items.map(({ key, item }) => ({
+      ...item,
+      emailHash: key.split(' ')[0]!,
+      metadata: {},
+      performedBy,
+      justification,
+    }))
+    const counts: JobCounts = {}
+    for (const { outcome } of await addSuppressions(tx, entries)) counts[outcome] = (counts[outcome] ?? 0) + 1
+    return { counts, position: { after: items.at(-1)?.key }, next: items.length < BATCH ? 'end' : 'more' }
+  },
+}
+
+export type ImportText = {
+  /** The header comes first. */
+  lines: Iterable<string> | AsyncIterable<string>
+  maxLines?: number
+  /** For lines that name no company; null is the global list. */
+  companyId: string | null
+  ttlDays: SuppressionTtlDays
+}
+
+type ReadImport = { read: number; refused: number; problems: JobProblem[] }
+
+/**
+ * The whole text is read first, in one transaction: killed, nothing is imported. Throws a CsvProblem for a text that is no such CSV as a
+ * whole. A bad line only refuses itself, unless `check` throws.
+ */
+export async function submitImport(
+  pool: pg.Pool,
+  text: ImportText,
+  by: Pick<NewJob, 'requestedBy' | 'reason' | 'isBulkAction'>,
+  check: (read: ReadImport) => void = () => {},
+): Promise<ReadImport & { jobId: string }> {
+  const jobId = uuidv7()
+  const { companyId } = text
+  const companies = new Map(
+    (await listCompanies(pool)).flatMap(({ companyId: id, name }) => [[name, id] as const, [id, id] as const]),
+  )
+  return inTransaction(pool, async tx => {
+    const read: ReadImport = { read: 0, refused: 0, problems: [] }
+    for await (const items of readItems(text, companies, read)) await addItems(tx, jobId, items)
+    check(read)
+    const { read: lines, refused, problems } = read
+    const counts: JobCounts = refused > 0 ? { refused } : {}
+    const input = { company: companyId, lines }
+    const job: NewJob = { jobId, kind: 'import-suppressions', input, companyId, total: lines, counts, problems, ...by }
+    await submitJob(tx, job)
+    return { jobId, ...read }
+  })
+}
+
+/** So many lines are parsed before other requests get their turn. */
+const LINES_AT_ONCE = 1_000
+
+async function* readItems(text: ImportText, companies: Map<string, string>, read: ReadImport) {
+  let shape: CsvShape | null = null
+  let items: JobItem[] = []
+  let number = 0
+  for await (const line of text.lines) {
+    if (++number % LINES_AT_ONCE === 0) await letOthersRun()
+    if (shape === null) {
+      shape = readHeader(line)
+      continue
+    }
+    if (line.trim() === '') continue
+    if (++read.read > (text.maxLines ?? Number.POSITIVE_INFINITY))
+      throw new CsvProblem(
+        'CSV_TOO_MANY_LINES',
+        `it has more than ${text.maxLines} lines; "email-gateway suppression import" takes more`,
+        { limit: text.maxLines! },
+      )
+    try {
+      items.push(readItem(line, number, shape, companies, text))
+    } catch (error) {
+      if (!(error instanceof CsvProblem)) throw error
+      if (++read.refused <= PROBLEMS_SHOWN)
+        read.problems.push({ line: number, problem: error.message, rule: error.rule })
+    }
+    if (items.length < BATCH) continue
+    yield items
+    items = []
+  }
+  if (shape === null) readHeader('')
+  yield items
+}
+
+function readItem(
+  line: string,
+  number: number,
+  shape: CsvShape,
+  companies: Map<string, string>,
+  text: ImportText,
+): JobItem {
+  const { emailHash, reason, expiresAt, company } = readLine(line, shape)
+  const companyId = company === '' ? text.companyId : companies.get(company)
+  if (companyId === undefined) throw new CsvProblem('CSV_COMPANY', 'names a company that does not exist')
+  const expiresInDays = expiresAt === null ? 0 : text.ttlDays[reason]
+  const item: ImportItem = { companyId, reason, expiresInDays, ...(expiresAt && { expiresAt }) }
+  return { key: `${emailHash} ${number}`, item }
+}
 
 export type ImportOptions = {
   file: string
@@ -40,197 +167,32 @@ export type ImportSummary = {
   problems: { line: number; problem: string }[]
 }
 
-/**
- * Reads the whole file, then writes in the order of hashes: in the order of the file, every row would touch another page of every index
- * (a million rows beside other work took 108 s instead of 48 s). It can be run again after an interruption: existing entries are unchanged.
- */
+/** For a command. It can be run again after an interruption: existing entries are unchanged. */
 export async function importSuppressions(db: Database, options: ImportOptions): Promise<ImportSummary> {
-  const summary: ImportSummary = { read: 0, added: 0, raised: 0, unchanged: 0, refused: 0, problems: [] }
-  const companies = await companyIds(db)
-  const sorter = new HashSorter<SortedEntry>()
+  const { file, strict, performedBy, justification, companyId, policy, progress } = options
+  const text = { lines: linesOf(file), companyId, ttlDays: policy.ttlDays }
+  const by = { requestedBy: performedBy, reason: justification, isBulkAction: false }
+  const refuse = ({ refused, problems }: ReadImport) => {
+    if (!strict || refused === 0) return
+    const lines = problems.map(({ line, problem }) => `line ${line}: ${problem}`)
+    throw new CommandFailed(`${file} has ${counted(refused, 'bad line')}; nothing was imported.\n${lines.join('\n')}`)
+  }
+  const submitted = await submitImport(db.pool, text, by, refuse).catch(error => {
+    throw error instanceof CsvProblem ? new CommandFailed(`${file} cannot be imported: ${error.message}.`) : error
+  })
+  const { jobId, read, refused, problems } = submitted
+  const { counts } = await carryOutOrStop(db.pool, jobId, importJobs, progress.show)
+  const { added = 0, raised = 0, unchanged = 0 } = counts
+  return { read, added, raised, unchanged, refused, problems: problems.map(({ line, problem }) => ({ line, problem })) }
+}
+
+async function* linesOf(file: string): AsyncGenerator<string> {
   try {
-    await readInto(sorter, companies, options, summary)
-    if (options.strict && summary.refused > 0) throw refusal(options.file, summary)
-    await writeFrom(sorter, db, options, summary)
-  } finally {
-    sorter.close()
-  }
-  return summary
-}
-
-/** A line between reading and writing, without its hash. */
-type SortedEntry = Pick<ImportedEntry, 'reason' | 'expiresAt'> & { companyId: string | null }
-
-async function readInto(
-  sorter: HashSorter<SortedEntry>,
-  companies: Map<string, string>,
-  options: ImportOptions,
-  summary: ImportSummary,
-): Promise<void> {
-  for await (const { line, entry, problem } of linesOf(options.file)) {
-    summary.read++
-    const isUnknownCompany = entry && entry.company !== '' && !companies.has(entry.company)
-    if (!entry || isUnknownCompany) addProblem(summary, line, problem ?? 'names a company that does not exist')
-    else {
-      const companyId = entry.company === '' ? options.companyId : companies.get(entry.company)!
-      sorter.add(entry.emailHash, { reason: entry.reason, expiresAt: entry.expiresAt, companyId })
-    }
-  }
-}
-
-function addProblem(summary: ImportSummary, line: number, problem: string): void {
-  summary.refused++
-  if (summary.problems.length < PROBLEMS_SHOWN) summary.problems.push({ line, problem })
-}
-
-function refusal(file: string, { refused, problems }: ImportSummary): CommandFailed {
-  const lines = problems.map(({ line, problem }) => `line ${line}: ${problem}`)
-  return new CommandFailed(`${file} has ${counted(refused, 'bad line')}; nothing was imported.\n${lines.join('\n')}`)
-}
-
-async function writeFrom(
-  sorter: HashSorter<SortedEntry>,
-  db: Database,
-  options: ImportOptions,
-  summary: ImportSummary,
-): Promise<void> {
-  const writing = new Set<Promise<void>>()
-  let written = 0
-  async function write(entries: SuppressionEntry[]): Promise<void> {
-    for (const { outcome } of await addSuppressions(db.pool, entries)) summary[outcome]++
-    written += entries.length
-    options.progress.show(written, sorter.size)
-  }
-  try {
-    for (const chunk of sorter.chunks(CHUNK)) {
-      const one = write(chunk.map(([emailHash, entry]) => toEntry(emailHash, entry, options)))
-      writing.add(one)
-      one.then(
-        () => writing.delete(one),
-        () => {},
-      )
-      if (writing.size >= IN_FLIGHT) await Promise.race(writing)
-    }
-    await Promise.all(writing)
-  } finally {
-    await Promise.allSettled(writing)
-  }
-}
-
-function toEntry(emailHash: string, entry: SortedEntry, options: ImportOptions): SuppressionEntry {
-  const { reason, expiresAt, companyId } = entry
-  return {
-    companyId,
-    emailHash,
-    reason,
-    expiresInDays: expiresAt === null ? 0 : options.policy.ttlDays[reason],
-    ...(expiresAt && { expiresAt }),
-    metadata: {},
-    performedBy: options.performedBy,
-    justification: options.justification,
-  }
-}
-
-async function companyIds(db: Database): Promise<Map<string, string>> {
-  const companies = await listCompanies(db.pool)
-  return new Map(
-    companies.flatMap(({ companyId, name }) => [[name, companyId] as const, [companyId, companyId] as const]),
-  )
-}
-
-type Line = { line: number; entry: ImportedEntry | null; problem: string | null }
-
-async function* linesOf(file: string): AsyncGenerator<Line> {
-  try {
-    if (!(await stat(file)).isFile()) throw new CsvProblem('it is not a file')
+    if (!(await stat(file)).isFile()) throw new CommandFailed(`${file} cannot be imported: it is not a file.`)
     const input = createReadStream(file, { highWaterMark: 1024 * 1024 })
-    let shape: CsvShape | null = null
-    let line = 0
-    for await (const text of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
-      line++
-      if (shape === null) shape = readHeader(text)
-      else if (text.trim() !== '') yield { line, ...parsed(text, shape) }
-    }
-    if (shape === null) readHeader('')
+    yield* createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })
   } catch (error) {
-    if (error instanceof CsvProblem) throw new CommandFailed(`${file} cannot be imported: ${error.message}.`)
     if (!(error as { syscall?: string }).syscall) throw error
     throw new CommandFailed(`${file} cannot be read (${(error as Error).message}).`)
   }
-}
-
-function parsed(text: string, shape: CsvShape): Omit<Line, 'line'> {
-  try {
-    return { entry: readLine(text, shape), problem: null }
-  } catch (error) {
-    if (!(error instanceof CsvProblem)) throw error
-    return { entry: null, problem: error.message }
-  }
-}
-
-/** Files by the first two digits of the hash: of ten million entries, each has about forty thousand. */
-const DIGITS = 2
-const PREFIX = 'sha256:'.length
-const BUFFERED = 32 * 1024
-
-type Part = { handle: number; bytes: number; buffered: string }
-
-/**
- * Sorts any number of entries by hash, in temporary files with one part in memory at a time. The files are unlinked right after they
- * are opened, so nothing stays on disk however the process ends.
- */
-export class HashSorter<Entry> {
-  size = 0
-  readonly #parts: Map<string, Part>
-
-  constructor(where = tmpdir()) {
-    const folder = mkdtempSync(join(where, 'email-gateway-import-'))
-    this.#parts = new Map(Array.from({ length: 16 ** DIGITS }, (_, n) => openUnlinkedPart(folder, n)))
-    rmdirSync(folder)
-  }
-
-  add(emailHash: string, entry: Entry): void {
-    const part = this.#parts.get(emailHash.slice(PREFIX, PREFIX + DIGITS))!
-    part.buffered += `${emailHash} ${JSON.stringify(entry)}\n`
-    this.size++
-    if (part.buffered.length >= BUFFERED) flush(part)
-  }
-
-  *chunks(size: number): Generator<[emailHash: string, entry: Entry][]> {
-    let chunk: [string, Entry][] = []
-    for (const part of this.#parts.values()) {
-      for (const line of partLines(part).sort()) {
-        const space = line.indexOf(' ')
-        chunk.push([line.slice(0, space), JSON.parse(line.slice(space + 1)) as Entry])
-        if (chunk.length < size) continue
-        yield chunk
-        chunk = []
-      }
-    }
-    if (chunk.length > 0) yield chunk
-  }
-
-  close(): void {
-    for (const { handle } of this.#parts.values()) closeSync(handle)
-  }
-}
-
-function openUnlinkedPart(folder: string, n: number): [string, Part] {
-  const name = n.toString(16).padStart(DIGITS, '0')
-  const file = join(folder, name)
-  const handle = openSync(file, 'wx+', 0o600)
-  unlinkSync(file)
-  return [name, { handle, bytes: 0, buffered: '' }]
-}
-
-function flush(part: Part): void {
-  part.bytes += writeSync(part.handle, part.buffered, part.bytes)
-  part.buffered = ''
-}
-
-function partLines(part: Part): string[] {
-  flush(part)
-  const content = Buffer.alloc(part.bytes)
-  for (let read = 0; read < content.length; ) read += readSync(part.handle, content, read, content.length - read, read)
-  return content.toString('utf8').split('\n').slice(0, -1)
 }

@@ -34,7 +34,7 @@ export const TODAY = fragment`(now() at time zone 'UTC')::date`
 const endOf = (entry: string) => `coalesce(${entry}.expires_at, 'infinity')`
 
 /**
- * Writes list, audit log and daily figures in one statement. Severity and end only rise (contracts/suppression/rules.ts), compared
+ * Writes list, audit log and daily figures in one statement. Severity and end only rise (rules.ts), compared
  * with the row after it is locked. An entry keeps its id until it expires, so the id shows whether it was added or existed.
  * Rows are locked in the order of their hashes and the daily figures after them, so that two processes cannot deadlock, provided
  * that a transaction calls this once, as its last statement.

@@ -210,7 +210,7 @@ const part = z
 
 export const resendTagsSchema = z.array(z.strictObject({ name: part, value: part })).max(MAX_TAGS)
 
-/** A tag is stored as `name:value`, the form in which providers take it for a pair as well (providers/tags.ts). */
+/** A tag is stored as `name:value`, the form in which providers take it for a pair as well (providers/provider.ts). */
 export const toTag = ({ name, value }: ResendTag) => `${name}:${value}`
 
 /** `order:42` → that pair; a tag of the native API without a colon, such as `welcome`, → `welcome`, `true`. */

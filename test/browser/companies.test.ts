@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { COMPANY_TABS } from '../../admin/src/views/companies/tabs.ts'
+import { COMPANY_TABS } from '../../admin/src/searches.ts'
 import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
 import { rows } from '../support/mail.ts'
 import { type Receiver, startReceiver, withStatus } from '../support/webhook-receiver.ts'

@@ -95,7 +95,7 @@ test('a replay shows its progress after a reload and in a second browser, and ca
   await client.query('rollback')
   await client.end()
   expect(await replaysOf(pool, company.companyId)).toMatchObject({ events: 29, dead: 1 })
-  const [action] = await rows(gateway, 'select state, done, requested_by, reason from bulk_actions')
+  const [action] = await rows(gateway, 'select state, done, requested_by, reason from jobs')
   expect(action).toEqual({ state: 'stopped', done: 29, requested_by: 'admin', reason: 'SES is up again' })
 })
 

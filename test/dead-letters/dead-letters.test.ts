@@ -2,14 +2,15 @@ import { readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { insertCompany } from '../../src/companies/companies.ts'
+import { purgeMatching } from '../../src/dead-letters/jobs.ts'
 import {
   countDeadLetters,
   type DeadLetter,
   type DeadLetterCursor,
   findDeadLetter,
   listDeadLetters,
+  purgeOldPayloads,
 } from '../../src/outbox/dead-letters.ts'
-import { purgeDeadLetters, purgeOldPayloads } from '../../src/outbox/dead-letters-purge.ts'
 import { validateDLQEntry } from '../../src/outbox/dlq-entry.ts'
 import { type Database, openDatabase } from '../../src/platform/postgres/pool.ts'
 import { uuidv7 } from '../../src/platform/text/uuid.ts'
@@ -283,9 +284,11 @@ describe('dlq purge', () => {
     await makeDead(db.pool, companyId, 2, { agoSeconds: 100 * A_DAY_SECONDS })
     const filter = { ...EVERY_DEAD_LETTER, companyId }
     const monthsAgo = new Date(Date.now() - 60 * A_DAY_SECONDS * 1000).toISOString()
-    expect(await purgeDeadLetters(db.pool, { ...filter, until: monthsAgo }, 10)).toBe(2)
-    expect(await purgeDeadLetters(db.pool, { ...filter, status: 'DLQ' }, 10)).toBe(0)
-    expect(await purgeDeadLetters(db.pool, { ...filter, status: 'FAILED', code: 'X' }, 2)).toBe(2)
+    const purge = (change: object, limit: number) =>
+      purgeMatching(db.pool, { ...filter, ...change }, { by: 'test', limit })
+    expect(await purge({ until: monthsAgo }, 10)).toEqual({ purged: 2 })
+    expect(await purge({ status: 'DLQ' }, 10)).toEqual({ purged: 0 })
+    expect(await purge({ status: 'FAILED', code: 'X' }, 2)).toEqual({ purged: 2 })
     expect(await countDeadLetters(db.pool, filter)).toEqual({
       all: 1,
       replayable: 1,

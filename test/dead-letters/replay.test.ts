@@ -2,10 +2,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { insertCompany } from '../../src/companies/companies.ts'
-import { replayMatching, replayNamed } from '../../src/dead-letters/replay.ts'
-import { findDeadLetter } from '../../src/outbox/dead-letters.ts'
-import { purgeDeadLetters, purgeOldPayloads } from '../../src/outbox/dead-letters-purge.ts'
-import { replayDeadLetters } from '../../src/outbox/dead-letters-replay.ts'
+import { purgeMatching, replayJobs, replayMatching, replayNamed } from '../../src/dead-letters/jobs.ts'
+import { carryOutJobs } from '../../src/jobs/jobs.ts'
+import { findDeadLetter, purgeOldPayloads, replayByIds } from '../../src/outbox/dead-letters.ts'
 import { validateDLQEntry } from '../../src/outbox/dlq-entry.ts'
 import { loadEmailsToSend } from '../../src/outbox/load.ts'
 import { cancelEmail } from '../../src/outbox/schedule.ts'
@@ -18,7 +17,7 @@ import { EVERY_DEAD_LETTER, makeDead, replaysOf } from '../support/dead.ts'
 import { tell } from '../support/feedback.ts'
 import { until } from '../support/gateway.ts'
 import { accept, claim, draft, forgotten, makeDue, readEmail, typesOf, workOff } from '../support/outbox.ts'
-import { BIN, cleanUp, runCommand } from '../support/process.ts'
+import { BIN, cleanUp, launchShell, runCommand } from '../support/process.ts'
 
 const NOBODYS = '01890000-0000-7000-8000-000000000000'
 const MANY = 10_000
@@ -262,12 +261,37 @@ describe('ten thousand entries', () => {
     expect(await replaysOf(db.pool, companyId)).toEqual(eachOnce(MANY))
   })
 
-  /** Every bite takes a tenth of a second longer: time enough to be killed in. */
-  async function slowly(act: () => Promise<void>): Promise<void> {
+  test.each([
+    ['SIGKILL', 'is carried out to the end by a gateway', true],
+    ['SIGINT', 'stays as it is', false],
+  ] as const)('after %s, the rest of a command %s', async (signal, _what, isCarriedOut) => {
+    const { companyId, name } = await company()
+    await makeDead(db.pool, companyId, 1_000)
+    const ended = await slowly(async () => {
+      const child = launchShell(`exec ${process.execPath} ${BIN} dlq replay --company "${name}"`, { env: cli.env })
+      const events = async () => (await replaysOf(db.pool, companyId)).events
+      await until(events, count => count >= 200)
+      child.signal(signal, 'group')
+      return { ...(await child.exited), errors: child.errors() }
+    })
+    const left = await until(
+      () => replaysOf(db.pool, companyId),
+      ({ events, dead }) => events + dead === 1_000,
+    )
+    expect(left.dead).toBeGreaterThan(0)
+    if (!isCarriedOut)
+      expect(ended).toMatchObject({ code: 1, errors: `Stopped after ${left.events} of 1000; they stay done.\n` })
+    // The jobs of other tests that were killed, too.
+    await carryOutJobs(db.pool, [replayJobs], { log: console, workMs: 30_000 })
+    expect(await replaysOf(db.pool, companyId)).toMatchObject({ ...(isCarriedOut ? eachOnce(1_000) : left), twice: 0 })
+  })
+
+  /** Every batch takes a tenth of a second longer: time enough to be killed in. */
+  async function slowly<T>(act: () => Promise<T>): Promise<T> {
     await db.pool.query(`
       create function be_slow() returns trigger language plpgsql as $$ begin perform pg_sleep(0.1); return null; end $$;
       create trigger be_slow after delete on dead_letters for each statement execute function be_slow();`)
-    await act().finally(() => db.pool.query('drop trigger be_slow on dead_letters; drop function be_slow'))
+    return act().finally(() => db.pool.query('drop trigger be_slow on dead_letters; drop function be_slow'))
   }
 })
 
@@ -437,7 +461,7 @@ describe('a replay meets', () => {
     const { companyId } = await company()
     const [outboxId] = await makeDead(db.pool, companyId, 1)
     await inTransaction(async (client, commit) => {
-      expect(await replayDeadLetters(client, own(companyId), { ...BY, limit: 10 })).toMatchObject({ replayed: 1 })
+      expect(await replayByIds(client, [outboxId!], 'test')).toMatchObject([{ outcome: 'replayed' }])
       const report = delivered(db.pool, outboxId!)
       await until(reportsThatWait, count => count === 1)
       await commit()
@@ -474,12 +498,12 @@ describe('a replay meets', () => {
     const [replayed, emptied, purged] = await Promise.all([
       replayMatching(db.short, own(companyId), BY),
       purgeOldPayloads(db.pool, 7, 50),
-      purgeDeadLetters(db.pool, own(companyId), 300),
+      purgeMatching(db.pool, own(companyId), { ...BY, limit: 300 }),
     ])
     const { events, dead, twice } = await replaysOf(db.pool, companyId)
     expect({ events, dead, twice }).toEqual({
       events: replayed.replayed,
-      dead: 2_000 - replayed.replayed - purged,
+      dead: 2_000 - replayed.replayed - purged.purged,
       twice: 0,
     })
     const { rows } = await db.pool.query(

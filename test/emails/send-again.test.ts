@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { replayNamed } from '../../src/dead-letters/replay.ts'
+import { replayNamed } from '../../src/dead-letters/jobs.ts'
 import { hashEmail } from '../../src/platform/text/hashing.ts'
 import { addSuppressions, removeSuppression } from '../../src/suppression/list.ts'
 import { cliOn, type TestCli } from '../support/cli.ts'

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
-import { requestBulkAction } from '../../src/jobs/request.ts'
-import { findBulkAction } from '../../src/jobs/stored.ts'
-import { DEFAULT_SUPPRESSION_TTL_DAYS } from '../../src/suppression/rules.ts'
-import { makeDead, replaysOf } from '../support/dead.ts'
+import { submitWalk } from '../../src/dead-letters/jobs.ts'
+import { findJob } from '../../src/jobs/jobs.ts'
+import { EVERY_DEAD_LETTER, makeDead, replaysOf } from '../support/dead.ts'
 import { startDeployment } from '../support/deployment.ts'
 import { edition, fault } from '../support/faults.ts'
 import { until } from '../support/gateway.ts'
@@ -17,12 +16,12 @@ test(`a replay of ${EMAILS} ends and its progress is right, with ${KILLS} worker
   const { db, companies, worker } = await startDeployment(context, { companies: 1 })
   const { companyId } = companies[0]!
   await makeDead(db.pool, companyId, EMAILS)
-  const actionId = await requestBulkAction(db.pool, {
-    body: { kind: 'replay-dead-letters', reason: 'The provider works again', filter: { company: companyId } },
-    requestedBy: 'ana',
-    ttlDays: DEFAULT_SUPPRESSION_TTL_DAYS,
-  })
-  const read = async () => (await findBulkAction(db.pool, actionId))!
+  const jobId = await submitWalk(
+    db.pool,
+    { ...EVERY_DEAD_LETTER, companyId },
+    { use: 'replay', requestedBy: 'ana', reason: 'The provider works again', isBulkAction: true },
+  )
+  const read = async () => (await findJob(db.pool, jobId))!
   const killedAt: number[] = []
   for (let kill = 1; kill <= KILLS; kill++) {
     const one = await worker()

@@ -53,7 +53,7 @@ describe.concurrent(`Redis in trouble in the middle of ${EMAILS} e-mails`, () =>
       expect(figures).toMatchObject({ SENT: deployment.accepted.size, duplicates: 0, unknown: 0 })
       own.report({
         done: `${deployment.accepted.size} e-mails, ${meanwhile} of them accepted meanwhile`,
-        checked: `202 all the time; each sent once; no UNKNOWN; sent within ${DRAIN_SECONDS} s of the return of Redis, and a second for each ${SLOWEST_PER_SECOND} that waited`,
+        checked: 'Redis is disposable',
         figures: { ...figures, 'waiting when Redis was back': left, 'seconds to drain': seconds.toFixed(1) },
       })
     },

@@ -1,10 +1,12 @@
 import type { Logger } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hashPassword, putAdministrator } from '../../src/admins/administrators.ts'
-import { carryOutBulkActions } from '../../src/jobs/jobs.ts'
-import type { BulkAction } from '../../src/jobs/view.ts'
+import type { BulkAction } from '../../src/dead-letters/bulk-actions.ts'
+import { purgeJobs, replayJobs, submitWalk } from '../../src/dead-letters/jobs.ts'
+import { carryOutJobs } from '../../src/jobs/jobs.ts'
 import { hashEmail } from '../../src/platform/text/hashing.ts'
-import { makeDead, replaysOf } from '../support/dead.ts'
+import { importJobs } from '../../src/suppression/import.ts'
+import { EVERY_DEAD_LETTER, makeDead, replaysOf } from '../support/dead.ts'
 import { type Answer, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { rows } from '../support/mail.ts'
 
@@ -33,7 +35,8 @@ async function start(body: object): Promise<BulkAction> {
 
 const failures: string[] = []
 const log = { error: ({ err }: { err: Error }) => void failures.push(err.message) } as unknown as Logger
-const carryOut = (workMs = 30_000) => carryOutBulkActions(gateway.db.pool, () => {}, log, workMs)
+const carryOut = (workMs = 30_000) =>
+  carryOutJobs(gateway.db.pool, [replayJobs, purgeJobs, importJobs], { log, workMs })
 
 const auditOf = (actionId: string) =>
   rows(gateway, 'select action, performed_by, reason, after from audit_log where subject_id = $1 order by id', [
@@ -176,7 +179,12 @@ describe('an import of suppressions', () => {
     csv.push('b@import.example,BORED,,', 'c@import.example,MANUAL,,no such company', '', 'd@import.example,MANUAL')
     const action = await start({ kind: 'import-suppressions', csv: csv.join('\r\n') })
     expect(action).toMatchObject({ total: 255, done: 0, failed: 4, counts: { refused: 4 } })
-    expect(action.problems.map(one => one.line)).toEqual([252, 254, 255, 257])
+    expect(action.problems.map(({ line, rule }) => [line, rule])).toEqual([
+      [252, 'CSV_ADDRESS'],
+      [254, 'CSV_REASON'],
+      [255, 'CSV_COMPANY'],
+      [257, 'CSV_FIELDS'],
+    ])
     expect(JSON.stringify(action.problems)).not.toContain('import.example')
     await carryOut()
     expect(await show(action.actionId)).toMatchObject({ state: 'done', done: 251, failed: 4, counts: { added: 251 } })
@@ -190,12 +198,15 @@ describe('an import of suppressions', () => {
       { company_id: companyId, performed_by: 'ana', why: WHY },
       { company_id: null, performed_by: 'ana', why: WHY },
     ])
-    expect(await rows(gateway, 'select from bulk_action_items')).toEqual([])
+    expect(await rows(gateway, 'select from job_items')).toEqual([])
   })
 
   test('of a text that is no such file is refused with what is wrong with it', async () => {
     const answer = await admin('POST', '', { kind: 'import-suppressions', reason: WHY, csv: 'name\nMaria' })
-    expect(answer).toMatchObject({ status: 422, body: { errors: [{ path: 'csv', code: 'INVALID_FORMAT' }] } })
+    expect(answer).toMatchObject({
+      status: 422,
+      body: { errors: [{ path: 'csv', code: 'INVALID_FORMAT', rule: 'CSV_UNKNOWN_COLUMN', name: 'name' }] },
+    })
     expect(answer.body.errors[0].message).toContain('its header names a column "name"')
   })
 })
@@ -204,8 +215,8 @@ test('a batch that fails again and again ends the action with its error, without
   const { companyId } = await gateway.company()
   await dead(companyId, 1)
   const { actionId } = await start({ kind: 'replay-dead-letters', filter: { company: companyId } })
-  await gateway.db.pool.query(`update bulk_actions set position = '{"after":{"movedAt":"maria@example.com","outboxId":"1"}}'
-    where action_id = '${actionId}'`)
+  await gateway.db.pool.query(`update jobs set position = '{"after":{"movedAt":"maria@example.com","outboxId":"1"}}'
+    where job_id = '${actionId}'`)
   await carryOut()
   expect(await show(actionId)).toMatchObject({ state: 'waiting', lastError: expect.stringMatching(/invalid input/) })
   for (let again = 2; again <= 5; again++) await carryOut()
@@ -226,6 +237,19 @@ test.each<[string, object, string]>([
   const answer = await admin('POST', '', { reason: WHY, ...body })
   expect(answer.status).toBe(422)
   expect(answer.body.errors[0].path).toBe(path)
+})
+
+test('a replay that a command has asked for is no bulk action', async () => {
+  const { companyId } = await gateway.company()
+  await dead(companyId, 1)
+  const request = { use: 'replay', requestedBy: 'command line', reason: null, isBulkAction: false } as const
+  const jobId = await submitWalk(gateway.db.pool, { ...EVERY_DEAD_LETTER, companyId }, request)
+  expect((await admin('GET', '?open=true')).body.data).toEqual([])
+  expect((await admin('GET', `/${jobId}`)).status).toBe(404)
+  expect((await admin('POST', `/${jobId}/stop`, {})).status).toBe(404)
+  await carryOut()
+  expect(await replaysOf(gateway.db.pool, companyId)).toMatchObject({ events: 1, dead: 0 })
+  expect(await auditOf(jobId)).toEqual([])
 })
 
 test('the list shows the newest first, and those that have not ended', async () => {

@@ -2,7 +2,8 @@ import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { hashPassword, putAdministrator } from '../../src/admins/administrators.ts'
-import { continueErasures } from '../../src/people/erase.ts'
+import { carryOutJobs } from '../../src/jobs/jobs.ts'
+import { erasureJobs } from '../../src/people/erase.ts'
 import { hashEmail } from '../../src/platform/text/hashing.ts'
 import { addSuppressions } from '../../src/suppression/list.ts'
 import { cliOn, type TestCli } from '../support/cli.ts'
@@ -107,15 +108,16 @@ test('a killed erasure goes on where it was, and the receipt counts each e-mail 
   await held.query('begin')
   await held.query('select from email_outbox where outbox_id = $1 for update', [ids[300]])
   const command = launchShell(`exec ${process.execPath} ${BIN} person erase --email many@example.com`, { env: cli.env })
-  const open = () => rows(gateway, `select erasure_id, counts from person_erasures where state <> 'done'`)
-  const [{ erasure_id }] = await until(open, ([one]: Json[]) => one?.counts.emails === COUNT - 1, 30_000)
+  const open = () =>
+    rows(gateway, `select job_id, counts from jobs where kind = 'erase-person' and finished_at is null`)
+  const [{ job_id }] = await until(open, ([one]: Json[]) => one?.counts.emails === COUNT - 1, 30_000)
   command.signal('SIGKILL', 'group')
   await command.exited
-  expect(await cli.lines('person', 'receipt', erasure_id)).toContain('not done yet (erasing)')
+  expect(await cli.lines('person', 'receipt', job_id)).toContain('not done yet (erasing)')
   await held.query('rollback')
   held.release()
-  await continueErasures(gateway.db.pool)
-  const receipt = await cli.json('person', 'receipt', erasure_id)
+  await carryOutJobs(gateway.db.pool, [erasureJobs], { log: console, workMs: 30_000 })
+  const receipt = await cli.json('person', 'receipt', job_id)
   expect(receipt).toMatchObject({
     state: 'done',
     erased: { emails: COUNT, cancelled: COUNT, recipients: COUNT, contents: COUNT },
@@ -140,7 +142,7 @@ test('a former address leads to its e-mails and not to the record, and export, r
   expect(lines).toContain('erase by --cpf or --external-id')
   const [receipt] = await rows(
     gateway,
-    'select erasure_id as id from person_erasures order by requested_at desc limit 1',
+    `select job_id as id from jobs where kind = 'erase-person' order by created_at desc limit 1`,
   )
   expect(await cli.json('person', 'receipt', receipt.id)).toMatchObject({ recordsKept: 1 })
   const whole = ['person', 'erase', '--external-id', 'moved', '--company', company.name]

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { CommandFailed } from '../../src/console/command.ts'
-import { readSesFacts, sesChecks } from '../../src/operations/doctor/ses.ts'
+import { checkSes, readSesFacts } from '../../src/operations/doctor/ses.ts'
 import { planSes, setUpSes, type WantedSes } from '../../src/providers/ses/command-setup.ts'
 import { SES_EVENT_TYPES, sesNames } from '../../src/providers/ses/names.ts'
 import { readSettings } from '../../src/settings/config.ts'
@@ -105,7 +105,7 @@ describe('ses setup', () => {
     const domains = new Map([['nobody.example', ['acme']]])
     const asked = { entry: 'ses', configurationSet: 'email-gateway', topicArns: [TOPIC_ARN], domains }
     const facts = await readSesFacts({ ...asked, region: 'us-east-1', sesEndpoint: aws.url, snsEndpoint: aws.url })
-    expect(sesChecks(facts).map(({ name, state }) => `${name} ${state}`)).toEqual([
+    expect(checkSes(facts).map(({ name, state }) => `${name} ${state}`)).toEqual([
       'ses ok',
       'ses ok',
       'sns ok',

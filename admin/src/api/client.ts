@@ -1,3 +1,4 @@
+import { queryOptions } from '@tanstack/react-query'
 import createClient, { type Middleware } from 'openapi-fetch'
 import { connection } from './connection.ts'
 import { ApiProblem, offline, problemOf } from './problem.ts'
@@ -54,14 +55,29 @@ export function whenUnauthorized(listener: () => void): void {
   onUnauthorized = listener
 }
 
-type Answer<T> = { data?: T; error?: unknown; response: Response }
+export type Answer<T> = { data?: T; error?: unknown; response: Response }
 
 /** The data of an answer; a problem is thrown as an ApiProblem. */
-export async function take<T>(asked: Promise<Answer<T>>): Promise<T> {
-  const { data, error, response } = await asked.catch(reason => {
+export async function take<T>(request: Promise<Answer<T>>): Promise<T> {
+  const { data, error, response } = await request.catch(reason => {
     throw outOfReach(reason) ?? reason
   })
   if (response.status === 401) onUnauthorized()
   if (!response.ok) throw problemOf(response.status, error, response.headers.get('retry-after'))
   return data as T
 }
+
+type GetPath = { [P in keyof paths]: paths[P] extends { get: unknown } ? P : never }[keyof paths]
+type Get<P extends GetPath> = paths[P] extends { get: infer Operation } ? Operation : never
+type ParametersOf<P extends GetPath> = Get<P> extends { parameters: infer Parameters } ? Parameters : never
+/** What a GET route answers. */
+export type Answers<P extends GetPath> =
+  Get<P> extends { responses: { 200: { content: { 'application/json': infer Data } } } } ? Data : string
+
+/** A GET route as a query. Its key is the path and the parameters, so that a change can name the routes that it changes. */
+export const read = <P extends GetPath>(path: P, params: ParametersOf<P> = {} as ParametersOf<P>, as?: 'text') =>
+  queryOptions({
+    queryKey: [path, params] as const,
+    queryFn: ({ signal }) =>
+      take(api.GET(path, { params, signal, parseAs: as ?? 'json' } as never) as Promise<Answer<Answers<P>>>),
+  })

@@ -3,90 +3,33 @@ export interface paths {
   '/admin/session': {
     /** Sign in to the admin UI: the answer sets the cookie of a session */
     post: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
+      parameters: None
       requestBody: { content: { 'application/json': components['schemas']['SignInInput'] } }
-      responses: {
-        204: Answer<never>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 204: Answer<never> }
     }
     /** Who is signed in */
     get: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': {
-          name: string
-          role: 'viewer' | 'support' | 'administrator'
-          signedInAt: string
-          /** It ends earlier when it is not used */
-          expiresAt: string
-        } }>
-        401: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      parameters: None
+      responses: { 200: Answer<{ 'application/json': {
+        name: string
+        role: 'viewer' | 'support' | 'administrator'
+        signedInAt: string
+        /** It ends earlier when it is not used */
+        expiresAt: string
+      } }> }
     }
     /** Sign out */
     delete: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        204: Answer<never>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      parameters: None
+      responses: { 204: Answer<never> }
     }
   }
   '/admin/session/link': {
     /** Sign in by the token of a link, which works once */
     post: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
+      parameters: None
       requestBody: { content: { 'application/json': components['schemas']['SignInByLinkInput'] } }
-      responses: {
-        204: Answer<never>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 204: Answer<never> }
     }
   }
   '/admin/sessions': {
@@ -97,36 +40,22 @@ export interface paths {
           /** `everybody` needs the role administrator */
           of?: 'me' | 'everybody'
         }
-        header?: never
-        path?: never
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': {
-          data: ({
-            sessionId: string
-            name: string
-            role: 'viewer' | 'support' | 'administrator'
-            signedInAt: string
-            /** Written at most once a minute */
-            lastSeenAt: string
-            expiresAt: string
-            address: string
-            userAgent: string
-            /** The session of this request */
-            current: boolean
-          })[]
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': {
+        data: ({
+          sessionId: string
+          name: string
+          role: 'viewer' | 'support' | 'administrator'
+          signedInAt: string
+          /** Written at most once a minute */
+          lastSeenAt: string
+          expiresAt: string
+          address: string
+          userAgent: string
+          /** The session of this request */
+          current: boolean
+        })[]
+      } }> }
     }
     /** End all sessions of an administrator */
     delete: {
@@ -135,52 +64,23 @@ export interface paths {
           /** Your own when absent; another one needs the role administrator */
           administrator?: string
         }
-        header?: never
-        path?: never
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': {
-          ended: number
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': {
+        ended: number
+      } }> }
     }
   }
   '/admin/sessions/{sessionId}': {
     /** End a session; one of another administrator needs the role administrator */
     delete: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           sessionId: string
         }
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': {
-          ended: number
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': {
+        ended: number
+      } }> }
     }
   }
   '/admin/overview': {
@@ -192,36 +92,15 @@ export interface paths {
           /** Id or name; every company when absent */
           company?: string
         }
-        header?: never
-        path?: never
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['Overview'] }>
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['Overview'] }> }
     }
   }
   '/admin/live': {
     /** Counts of the queue and e-mails that have just changed; open pages of the admin UI ask every two seconds */
     get: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['LiveFigures'] }>
-        401: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      parameters: None
+      responses: { 200: Answer<{ 'application/json': components['schemas']['LiveFigures'] }> }
     }
   }
   '/admin/emails': {
@@ -255,87 +134,38 @@ export interface paths {
           messageId?: string
           limit?: number
         }
-        header?: never
-        path?: never
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['AdminEmailList'] }>
-        400: Refusal
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['AdminEmailList'] }> }
     }
   }
   '/admin/emails/search': {
     /** Look up whatever was given: an id, an address, an external id or a message id */
     post: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
+      parameters: None
       requestBody: { content: { 'application/json': components['schemas']['SearchEmailsInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['AdminEmailList'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['AdminEmailList'] }> }
     }
   }
   '/admin/emails/{outboxId}': {
     /** One e-mail: what happened, why, its attempts, recipients and webhooks */
     get: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           outboxId: string
         }
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['AdminEmail'] }>
-        401: Refusal
-        404: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['AdminEmail'] }> }
     }
   }
   '/admin/emails/{outboxId}/content': {
     /** HTML, text and headers as they were accepted, and the list of attachments; not for viewers */
     get: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           outboxId: string
         }
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['AdminEmailContent'] }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        410: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['AdminEmailContent'] }> }
     }
   }
   '/admin/emails/{outboxId}/preview': {
@@ -345,165 +175,81 @@ export interface paths {
         query?: {
           images?: 'blocked' | 'remote'
         }
-        header?: never
         path: {
           outboxId: string
         }
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'text/html': string }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        410: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'text/html': string }> }
     }
   }
   '/admin/emails/{outboxId}/source': {
     /** The message as MIME, as a provider would get it */
     get: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           outboxId: string
         }
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'message/rfc822': string }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        410: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'message/rfc822': string }> }
     }
   }
   '/admin/emails/{outboxId}/attachments/{ordinal}': {
     /** One attachment, as a download */
     get: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           outboxId: string
           ordinal: number
         }
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/octet-stream': string }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        410: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/octet-stream': string }> }
     }
   }
   '/admin/emails/{outboxId}/resend': {
     /** Send an e-mail that has ended once more, as a new e-mail; all checks are made again */
     post: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           outboxId: string
         }
-        cookie?: never
       }
       requestBody: { content: { 'application/json': components['schemas']['ResendEmailByAdminInput'] } }
-      responses: {
-        202: Answer<{ 'application/json': {
-          outboxId: string
-          resendOf: string
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        410: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 202: Answer<{ 'application/json': {
+        outboxId: string
+        resendOf: string
+      } }> }
     }
   }
   '/admin/emails/{outboxId}/cancel': {
     /** Cancel what has not started, and say why */
     post: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           outboxId: string
         }
-        cookie?: never
       }
       requestBody: { content: { 'application/json': components['schemas']['CancelEmailInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': {
-          outboxId: string
-          status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
-          scheduledAt: string | null
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': {
+        outboxId: string
+        status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
+        scheduledAt: string | null
+      } }> }
     }
   }
   '/admin/emails/{outboxId}/reschedule': {
     /** Move what has not started to another time; a time that has passed means now */
     post: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           outboxId: string
         }
-        cookie?: never
       }
       requestBody: { content: { 'application/json': components['schemas']['RescheduleEmailByAdminInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': {
-          outboxId: string
-          status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
-          scheduledAt: string | null
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': {
+        outboxId: string
+        status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
+        scheduledAt: string | null
+      } }> }
     }
   }
   '/admin/dead-letters/groups': {
@@ -515,18 +261,8 @@ export interface paths {
           since?: string
           until?: string
         }
-        header?: never
-        path?: never
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['DeadLetterGroups'] }>
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['DeadLetterGroups'] }> }
     }
   }
   '/admin/dead-letters/count': {
@@ -543,18 +279,8 @@ export interface paths {
           since?: string
           until?: string
         }
-        header?: never
-        path?: never
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['DeadLetterCount'] }>
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['DeadLetterCount'] }> }
     }
   }
   '/admin/dead-letters': {
@@ -573,18 +299,8 @@ export interface paths {
           cursor?: string
           limit?: number
         }
-        header?: never
-        path?: never
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['DeadLetterPage'] }>
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['DeadLetterPage'] }> }
     }
   }
   '/admin/dead-letters/export': {
@@ -602,63 +318,27 @@ export interface paths {
           until?: string
           format?: 'csv' | 'jsonl'
         }
-        header?: never
-        path?: never
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        401: Refusal
-        403: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: {  }
     }
   }
   '/admin/dead-letters/{outboxId}': {
     /** One dead letter: what is left of the e-mail, and every attempt */
     get: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           outboxId: string
         }
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['DeadLetter'] }>
-        401: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['DeadLetter'] }> }
     }
   }
   '/admin/bulk-actions': {
     /** Replay or purge many dead letters, or import suppressions: carried out by a worker, in batches */
     post: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
+      parameters: None
       requestBody: { content: { 'application/json': components['schemas']['NewBulkActionInput'] } }
-      responses: {
-        202: Answer<{ 'application/json': components['schemas']['BulkAction'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 202: Answer<{ 'application/json': components['schemas']['BulkAction'] }> }
     }
     /** Bulk actions, newest first */
     get: {
@@ -669,68 +349,32 @@ export interface paths {
           open?: 'true' | 'false'
           limit?: number
         }
-        header?: never
-        path?: never
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': {
-          data: (components['schemas']['BulkAction'])[]
-        } }>
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': {
+        data: (components['schemas']['BulkAction'])[]
+      } }> }
     }
   }
   '/admin/bulk-actions/{actionId}': {
     /** One bulk action and its progress */
     get: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           actionId: string
         }
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['BulkAction'] }>
-        401: Refusal
-        404: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['BulkAction'] }> }
     }
   }
   '/admin/bulk-actions/{actionId}/stop': {
     /** Stop it after the batch under way; what was done stays done */
     post: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           actionId: string
         }
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['BulkAction'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['BulkAction'] }> }
     }
   }
   '/admin/webhooks': {
@@ -743,152 +387,68 @@ export interface paths {
           cursor?: string
           limit?: number
         }
-        header?: never
-        path?: never
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['WebhookOverviewList'] }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['WebhookOverviewList'] }> }
     }
   }
   '/admin/webhooks/{webhookId}': {
     /** One webhook endpoint */
     get: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           webhookId: string
         }
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['WebhookOverview'] }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['WebhookOverview'] }> }
     }
     /** Change an endpoint, disable it, or enable it again */
     patch: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           webhookId: string
         }
-        cookie?: never
       }
       requestBody: { content: { 'application/json': components['schemas']['WebhookChangeByAdminInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['Webhook'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['Webhook'] }> }
     }
   }
   '/admin/companies/{companyId}/webhooks': {
     /** Register an endpoint for a company; the answer shows its secret, once */
     post: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           companyId: string
         }
-        cookie?: never
       }
       requestBody: { content: { 'application/json': components['schemas']['NewWebhookByAdminInput'] } }
-      responses: {
-        201: Answer<{ 'application/json': components['schemas']['WebhookWithSecret'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 201: Answer<{ 'application/json': components['schemas']['WebhookWithSecret'] }> }
     }
   }
   '/admin/webhooks/{webhookId}/remove': {
     /** Remove an endpoint */
     post: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           webhookId: string
         }
-        cookie?: never
       }
       requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': {
-          id: string
-          deleted: true
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': {
+        id: string
+        deleted: true
+      } }> }
     }
   }
   '/admin/webhooks/{webhookId}/rotate-secret': {
     /** Make a new secret, shown once; the old one signs as well for 24 hours */
     post: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           webhookId: string
         }
-        cookie?: never
       }
       requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['WebhookWithSecret'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['WebhookWithSecret'] }> }
     }
   }
   '/admin/webhooks/{webhookId}/deliveries': {
@@ -900,101 +460,48 @@ export interface paths {
           cursor?: string
           limit?: number
         }
-        header?: never
         path: {
           webhookId: string
         }
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['WebhookDeliveryList'] }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['WebhookDeliveryList'] }> }
     }
   }
   '/admin/webhooks/{webhookId}/deliveries/{deliveryId}': {
     /** One delivery with its request and the last answer */
     get: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           webhookId: string
           deliveryId: string
         }
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['WebhookExchange'] }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['WebhookExchange'] }> }
     }
   }
   '/admin/webhooks/{webhookId}/test': {
     /** Send a webhook.test event */
     post: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           webhookId: string
         }
-        cookie?: never
       }
       requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
-      responses: {
-        202: Answer<{ 'application/json': components['schemas']['WebhookDelivery'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 202: Answer<{ 'application/json': components['schemas']['WebhookDelivery'] }> }
     }
   }
   '/admin/webhooks/{webhookId}/deliveries/{deliveryId}/replay': {
     /** Deliver it again, under the same webhook-id */
     post: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           webhookId: string
           deliveryId: string
         }
-        cookie?: never
       }
       requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
-      responses: {
-        202: Answer<{ 'application/json': components['schemas']['WebhookDelivery'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 202: Answer<{ 'application/json': components['schemas']['WebhookDelivery'] }> }
     }
   }
   '/admin/templates': {
@@ -1009,20 +516,8 @@ export interface paths {
           cursor?: string
           limit?: number
         }
-        header?: never
-        path?: never
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['TemplateOverviewList'] }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['TemplateOverviewList'] }> }
     }
   }
   '/admin/templates/{templateId}': {
@@ -1033,183 +528,80 @@ export interface paths {
           /** The newest when absent */
           version?: number
         }
-        header?: never
         path: {
           templateId: string
         }
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['TemplateOfCompany'] }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['TemplateOfCompany'] }> }
     }
     /** Make a new draft from the newest version and these changes, in place of the draft there is */
     patch: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           templateId: string
         }
-        cookie?: never
       }
       requestBody: { content: { 'application/json': components['schemas']['TemplateChangeByAdminInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['TemplateOfCompany'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['TemplateOfCompany'] }> }
     }
   }
   '/admin/companies/{companyId}/templates': {
     /** Create a template for a company */
     post: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           companyId: string
         }
-        cookie?: never
       }
       requestBody: { content: { 'application/json': components['schemas']['NewTemplateByAdminInput'] } }
-      responses: {
-        201: Answer<{ 'application/json': components['schemas']['TemplateOfCompany'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 201: Answer<{ 'application/json': components['schemas']['TemplateOfCompany'] }> }
     }
   }
   '/admin/templates/{templateId}/publish': {
     /** Put the draft, or an older version, into use */
     post: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           templateId: string
         }
-        cookie?: never
       }
       requestBody: { content: { 'application/json': components['schemas']['PublishTemplateByAdminInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['TemplateOfCompany'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['TemplateOfCompany'] }> }
     }
   }
   '/admin/templates/{templateId}/remove': {
     /** Delete a template with all versions; the starters of its type are used again */
     post: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           templateId: string
         }
-        cookie?: never
       }
       requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': {
-          id: string
-          deleted: true
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': {
+        id: string
+        deleted: true
+      } }> }
     }
   }
   '/admin/templates/preview': {
     /** Render what an editor holds, saved or not; nothing is stored or sent */
     post: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
+      parameters: None
       requestBody: { content: { 'application/json': components['schemas']['PreviewDraftInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['DraftPreview'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['DraftPreview'] }> }
     }
   }
   '/admin/templates/{templateId}/test': {
     /** Send a version, also a draft, to one address, as its company; its subject begins with [Test] */
     post: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           templateId: string
         }
-        cookie?: never
       }
       requestBody: { content: { 'application/json': components['schemas']['TestTemplateByAdminInput'] } }
-      responses: {
-        202: Answer<{ 'application/json': components['schemas']['Accepted'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 202: Answer<{ 'application/json': components['schemas']['Accepted'] }> }
     }
   }
   '/admin/providers': {
@@ -1220,51 +612,26 @@ export interface paths {
           /** How far back errors are counted */
           hours?: number
         }
-        header?: never
-        path?: never
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': {
-          data: (components['schemas']['ProviderState'])[]
-          hours: number
-        } }>
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': {
+        data: (components['schemas']['ProviderState'])[]
+        hours: number
+      } }> }
     }
   }
   '/admin/providers/{name}/probe': {
     /** Try a parked provider now: the next e-mail is sent as a probe */
     post: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           name: string
         }
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': {
-          name: string
-          /** Why it was parked */
-          reasonCode: string
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': {
+        name: string
+        /** Why it was parked */
+        reasonCode: string
+      } }> }
     }
   }
   '/admin/inbox': {
@@ -1279,117 +646,53 @@ export interface paths {
           cursor?: string
           limit?: number
         }
-        header?: never
-        path?: never
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': {
-          data: (components['schemas']['CapturedListed'])[]
-          cursor: string | null
-          hasMore: boolean
-        } }>
-        401: Refusal
-        403: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': {
+        data: (components['schemas']['CapturedListed'])[]
+        cursor: string | null
+        hasMore: boolean
+      } }> }
     }
     /** Delete all captured messages */
     delete: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': {
-          deleted: number
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      parameters: None
+      responses: { 200: Answer<{ 'application/json': {
+        deleted: number
+      } }> }
     }
   }
   '/admin/inbox/{messageId}': {
     /** One captured message, with its links */
     get: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           messageId: string
         }
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['CapturedMessage'] }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['CapturedMessage'] }> }
     }
     /** Delete one captured message */
     delete: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           messageId: string
         }
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': {
-          deleted: true
-          messageId: string
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': {
+        deleted: true
+        messageId: string
+      } }> }
     }
   }
   '/admin/inbox/{messageId}/source': {
     /** The message as a mail server would get it */
     get: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           messageId: string
         }
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'text/plain': string }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        410: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'text/plain': string }> }
     }
   }
   '/admin/inbox/{messageId}/preview': {
@@ -1399,116 +702,50 @@ export interface paths {
         query?: {
           remote?: 'true' | 'false'
         }
-        header?: never
         path: {
           messageId: string
         }
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'text/html': string }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        410: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'text/html': string }> }
     }
   }
   '/admin/inbox/{messageId}/attachments/{index}': {
     /** One attachment, as a file */
     get: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           messageId: string
           index: number
         }
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/octet-stream': string }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        410: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/octet-stream': string }> }
     }
   }
   '/admin/people/erase': {
     /** Erase a person: every e-mail and record of this address, document or external id */
     post: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
+      parameters: None
       requestBody: { content: { 'application/json': components['schemas']['PersonInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['ErasureReceipt'] }>
-        202: Answer<{ 'application/json': components['schemas']['ErasureReceipt'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['ErasureReceipt'] }>; 202: Answer<{ 'application/json': components['schemas']['ErasureReceipt'] }> }
     }
   }
   '/admin/people/erasures/{receiptId}': {
     /** The receipt of an erasure */
     get: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           receiptId: string
         }
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['ErasureReceipt'] }>
-        401: Refusal
-        404: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['ErasureReceipt'] }> }
     }
   }
   '/admin/people/export': {
     /** Everything that is kept about a person, as one JSON document */
     post: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
+      parameters: None
       requestBody: { content: { 'application/json': components['schemas']['PersonInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['PersonExport'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['PersonExport'] }> }
     }
   }
   '/admin/stats': {
@@ -1523,18 +760,8 @@ export interface paths {
           /** Id or name; every company when absent */
           company?: string
         }
-        header?: never
-        path?: never
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['Stats'] }>
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['Stats'] }> }
     }
   }
   '/admin/ledger': {
@@ -1549,69 +776,27 @@ export interface paths {
           /** Id or name; every company when absent */
           company?: string
         }
-        header?: never
-        path?: never
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['Ledger'] }>
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['Ledger'] }> }
     }
   }
   '/admin/ledger/acknowledge': {
     /** Say why a loss that is known stays: it remains in the list, and is not counted in ledger_imbalance */
     post: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
+      parameters: None
       requestBody: { content: { 'application/json': components['schemas']['AcknowledgeLedgerInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['LedgerAcknowledged'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['LedgerAcknowledged'] }> }
     }
   }
   '/admin/queue/process': {
     /** Bring scheduled retries forward */
     post: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
+      parameters: None
       requestBody: { content: { 'application/json': components['schemas']['ProcessQueueByAdminInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': {
-          processed: number
-          outboxIds: (string)[]
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': {
+        processed: number
+        outboxIds: (string)[]
+      } }> }
     }
   }
   '/admin/audit': {
@@ -1638,24 +823,14 @@ export interface paths {
           newerThan?: string
           limit?: number
         }
-        header?: never
-        path?: never
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': {
-          data: (components['schemas']['AuditEntry'])[]
-          /** Cursor of the next page */
-          older: string | null
-          /** Cursor of the page before this one */
-          newer: string | null
-        } }>
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': {
+        data: (components['schemas']['AuditEntry'])[]
+        /** Cursor of the next page */
+        older: string | null
+        /** Cursor of the page before this one */
+        newer: string | null
+      } }> }
     }
   }
   '/admin/audit/export': {
@@ -1678,107 +853,44 @@ export interface paths {
           to?: string
           format?: 'csv' | 'jsonl'
         }
-        header?: never
-        path?: never
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'text/csv': string }>
-        401: Refusal
-        403: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'text/csv': string }> }
     }
   }
   '/admin/companies': {
     /** Companies, their bounce and complaint rates, who is warned or paused, and whose webhooks are disabled */
     get: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': {
-          data: (components['schemas']['CompanyStanding'])[]
-        } }>
-        401: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      parameters: None
+      responses: { 200: Answer<{ 'application/json': {
+        data: (components['schemas']['CompanyStanding'])[]
+      } }> }
     }
     /** Create a company and its first API key, which is shown once */
     post: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
+      parameters: None
       requestBody: { content: { 'application/json': components['schemas']['NewCompanyInput'] } }
-      responses: {
-        201: Answer<{ 'application/json': components['schemas']['CompanyWithKey'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 201: Answer<{ 'application/json': components['schemas']['CompanyWithKey'] }> }
     }
   }
   '/admin/companies/{companyId}': {
     /** The settings of one company */
     get: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           companyId: string
         }
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['Company'] }>
-        401: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['Company'] }> }
     }
     /** Change the given settings of a company and no others */
     patch: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           companyId: string
         }
-        cookie?: never
       }
       requestBody: { content: { 'application/json': components['schemas']['CompanyChangeInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['Company'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['Company'] }> }
     }
   }
   '/admin/companies/{companyId}/audit': {
@@ -1789,89 +901,49 @@ export interface paths {
           cursor?: number
           limit?: number
         }
-        header?: never
         path: {
           companyId: string
         }
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': {
-          data: (components['schemas']['CompanyAudit'])[]
-          cursor: number | null
-          hasMore: boolean
-        } }>
-        401: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': {
+        data: (components['schemas']['CompanyAudit'])[]
+        cursor: number | null
+        hasMore: boolean
+      } }> }
     }
   }
   '/admin/companies/{companyId}/pause': {
     /** Pause a company: its mail waits */
     post: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           companyId: string
         }
-        cookie?: never
       }
       requestBody: { content: { 'application/json': components['schemas']['CompanyReasonInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': {
-          companyId: string
-          paused: boolean
-          reason: string
-          performedBy: string
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': {
+        companyId: string
+        paused: boolean
+        reason: string
+        performedBy: string
+      } }> }
     }
   }
   '/admin/companies/{companyId}/resume': {
     /** Resume a company: its mail goes on, and its figures begin anew */
     post: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           companyId: string
         }
-        cookie?: never
       }
       requestBody: { content: { 'application/json': components['schemas']['CompanyReasonInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': {
-          companyId: string
-          paused: boolean
-          reason: string
-          performedBy: string
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': {
+        companyId: string
+        paused: boolean
+        reason: string
+        performedBy: string
+      } }> }
     }
   }
   '/admin/companies/{companyId}/activity': {
@@ -1881,21 +953,11 @@ export interface paths {
         query?: {
           range?: '24h' | '7d' | '30d'
         }
-        header?: never
         path: {
           companyId: string
         }
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['CompanyActivity'] }>
-        401: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['CompanyActivity'] }> }
     }
   }
   '/admin/fairness': {
@@ -1907,169 +969,80 @@ export interface paths {
           company?: string
           limit?: number
         }
-        header?: never
-        path?: never
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['Fairness'] }>
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['Fairness'] }> }
     }
   }
   '/admin/companies/{companyId}/keys': {
     /** API keys of a company, newest first, without their secrets */
     get: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           companyId: string
         }
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': {
-          data: (components['schemas']['ApiKey'])[]
-        } }>
-        401: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': {
+        data: (components['schemas']['ApiKey'])[]
+      } }> }
     }
     /** Create an API key; the answer shows it, once */
     post: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           companyId: string
         }
-        cookie?: never
       }
       requestBody: { content: { 'application/json': components['schemas']['NewApiKeyInput'] } }
-      responses: {
-        201: Answer<{ 'application/json': components['schemas']['ApiKeyWithSecret'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 201: Answer<{ 'application/json': components['schemas']['ApiKeyWithSecret'] }> }
     }
   }
   '/admin/companies/{companyId}/keys/{keyId}/revoke': {
     /** Revoke an API key: every process refuses it within a second */
     post: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           companyId: string
           keyId: string
         }
-        cookie?: never
       }
       requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': {
-          keyId: string
-          revoked: true
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': {
+        keyId: string
+        revoked: true
+      } }> }
     }
   }
   '/admin/companies/{companyId}/sql-access': {
     /** Whether a company has a database role */
     get: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           companyId: string
         }
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['SqlAccess'] }>
-        401: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['SqlAccess'] }> }
     }
     /** Make its database role, or give the one that is there a new password; it is shown once */
     post: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           companyId: string
         }
-        cookie?: never
       }
       requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
-      responses: {
-        201: Answer<{ 'application/json': components['schemas']['GrantedSqlAccess'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 201: Answer<{ 'application/json': components['schemas']['GrantedSqlAccess'] }> }
     }
   }
   '/admin/companies/{companyId}/sql-access/revoke': {
     /** Remove its database role and end its sessions */
     post: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           companyId: string
         }
-        cookie?: never
       }
       requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['RevokedSqlAccess'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['RevokedSqlAccess'] }> }
     }
   }
   '/admin/suppression': {
@@ -2093,89 +1066,37 @@ export interface paths {
           cursor?: string
           limit?: number
         }
-        header?: never
-        path?: never
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['SuppressionPage'] }>
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['SuppressionPage'] }> }
     }
     /** Put an address on the list by hand */
     post: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
+      parameters: None
       requestBody: { content: { 'application/json': components['schemas']['AddSuppressionInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': {
-          added: boolean
-          emailHash: string
-          expiresAt: string | null
-        } }>
-        201: Answer<{ 'application/json': {
-          added: boolean
-          emailHash: string
-          expiresAt: string | null
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': {
+        added: boolean
+        emailHash: string
+        expiresAt: string | null
+      } }>; 201: Answer<{ 'application/json': {
+        added: boolean
+        emailHash: string
+        expiresAt: string | null
+      } }> }
     }
   }
   '/admin/suppression/search': {
     /** The same, with an address that does not end up in a URL */
     post: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
+      parameters: None
       requestBody: { content: { 'application/json': components['schemas']['SearchSuppressionsInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['SuppressionPage'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['SuppressionPage'] }> }
     }
   }
   '/admin/suppression/stats': {
     /** How many, how often they stop mail, and how they grow */
     get: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['SuppressionStats'] }>
-        401: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      parameters: None
+      responses: { 200: Answer<{ 'application/json': components['schemas']['SuppressionStats'] }> }
     }
   }
   '/admin/suppression/{emailHash}': {
@@ -2186,21 +1107,11 @@ export interface paths {
           /** Needed when several lists have the address */
           company?: string
         }
-        header?: never
         path: {
           emailHash: string
         }
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['SuppressionDetails'] }>
-        401: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['SuppressionDetails'] }> }
     }
     /** Take it off the list, and say why; complaints stay */
     delete: {
@@ -2209,30 +1120,17 @@ export interface paths {
           /** Needed when several lists have the address */
           company?: string
         }
-        header?: never
         path: {
           emailHash: string
         }
-        cookie?: never
       }
       requestBody: { content: { 'application/json': components['schemas']['RemoveSuppressionByAdminInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': {
-          removed: true
-          emailHash: string
-          removedBy: string
-          removedAt: string
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': {
+        removed: true
+        emailHash: string
+        removedBy: string
+        removedAt: string
+      } }> }
     }
   }
   '/admin/suppression/ended': {
@@ -2244,69 +1142,33 @@ export interface paths {
           cursor?: string
           limit?: number
         }
-        header?: never
-        path?: never
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['EndedSuppressions'] }>
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['EndedSuppressions'] }> }
     }
   }
   '/admin/suppression/{emailHash}/history': {
     /** One address on all lists, with every change: also when it is on none any more */
     get: {
       parameters: {
-        query?: never
-        header?: never
         path: {
           emailHash: string
         }
-        cookie?: never
       }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['SuppressionHistory'] }>
-        401: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['SuppressionHistory'] }> }
     }
   }
   '/admin/suppression/look-up': {
     /** The same by an address, which does not end up in a URL; empty lists when it never was suppressed */
     post: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
+      parameters: None
       requestBody: { content: { 'application/json': components['schemas']['LookUpSuppressionInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['SuppressionHistory'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['SuppressionHistory'] }> }
     }
   }
 }
 
+type None = Record<string, never>
 type Answer<Content> = { headers: Record<string, string>; content: Content }
-type Refusal = Answer<{ 'application/problem+json': components['schemas']['Problem'] }>
 
 export interface components {
   schemas: {
@@ -2377,7 +1239,89 @@ export interface components {
       test: boolean
       /** Recipients that bounced or were refused, whatever the status, which is that of its `to` */
       bounced: number
-      explanation: components['schemas']['Explanation']
+      explanation: {
+        outboxId: string
+        status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
+        /** The current state and its reason, in one sentence */
+        summary: string
+        /** What happens next, in one sentence */
+        next: string | null
+        /** The same for programs */
+        nextStep: 'resume' | 'probe' | 'due' | 'turn' | 'no-worker' | 'soon' | 'answer' | 'report' | 'decide' | 'hold' | 'turn-redis' | 'lost' | 'returned' | 'no-report' | 'resolve' | 'unless-resolved' | 'unless-reported' | 'resend' | 'resend-unsuppressed' | 'replay' | 'replay-expired' | 'purged' | null
+        nextAt: string | null
+        /** E-mails of this company that go first */
+        aheadInCompany: number | null
+        /** Companies that have mail ready */
+        companiesSharing: number | null
+        /** Why its company is paused */
+        pauseReason: string | null
+        /** Set while every provider in use is parked */
+        parkedProviders: (string)[] | null
+        attempts: number
+        maxAttempts: number
+        lastError: {
+          /** The gateway's own code */
+          code: string
+          /** The provider's own code, if it gave one */
+          providerCode: string | null
+          category: string | null
+          message: string
+        } | null
+        state: {
+          code: 'scheduled'
+          at: string
+        } | {
+          code: 'paused'
+          reason: string | null
+        } | {
+          code: 'parked'
+          providers: ({
+            provider: string
+            since: string
+            code: string
+            reason: string
+            probeAt: string
+          })[]
+        } | {
+          code: 'claimed'
+          worker: string
+        } | {
+          code: 'claim-lost'
+          worker: string
+          because: 'no-worker' | 'lease-expired' | 'silent'
+        } | {
+          code: 'turn'
+          /** 1001: more than 1000 */
+          ahead: number
+          companies: number
+        } | {
+          code: 'attempt-lost'
+          because: 'no-worker' | 'lease-expired' | 'silent'
+        } | {
+          code: 'unknown'
+          provider: string
+          reason: string
+          since: string
+        } | {
+          code: 'sent' | 'delivered' | 'complained'
+          /** Recipients that bounced, where the status does not say it */
+          othersBounced: {
+            bounced: number
+            of: number
+          } | null
+          sentAgain: boolean
+        } | {
+          code: 'on-queue' | 'becoming-ready' | 'attempt' | 'unknown-cause' | 'bounced' | 'cancelled' | 'expired' | 'suppressed' | 'rejected' | 'failed' | 'exhausted'
+        }
+        /** Set while it waits for another attempt */
+        retry: {
+          attempt: number
+          /** null: repeated until it expires */
+          of: number | null
+          /** What became of the attempt before; only a failed one counts */
+          because: 'failed' | 'throttled' | 'unconnected' | null
+        } | null
+      }
       events: ({
         type: 'QUEUED' | 'RECEIVED' | 'VALIDATED' | 'VALIDATION_FAILED' | 'SENT_ATTEMPT' | 'SENT' | 'FAILED' | 'RETRY_SCHEDULED' | 'DELIVERED' | 'BOUNCE' | 'COMPLAINT' | 'REJECTED' | 'DLQ_MOVED' | 'EXPIRED' | 'CANCELLED' | 'REPLAYED' | 'UNKNOWN' | 'RESOLVED'
         createdAt: string
@@ -2598,6 +1542,7 @@ export interface components {
       problems: ({
         line: number
         problem: string
+        rule?: 'CSV_UNKNOWN_COLUMN' | 'CSV_COLUMN_TWICE' | 'CSV_COLUMN_MISSING' | 'CSV_TOO_MANY_LINES' | 'CSV_LINE_TOO_LONG' | 'CSV_FIELDS' | 'CSV_QUOTE' | 'CSV_ADDRESS' | 'CSV_HASH' | 'CSV_REASON' | 'CSV_EXPIRY' | 'CSV_COMPANY'
       })[]
       lastError: string | null
       createdAt: string
@@ -2872,8 +1817,8 @@ export interface components {
         limit?: number
         /** What the limit counts; without it, the value itself */
         unit?: 'characters' | 'items' | 'bytes' | 'days'
-        /** Of a template and its HTML: which of their rules was broken */
-        rule?: 'UNKNOWN_TAG' | 'TAG_WITHOUT_BEGINNING' | 'UNKNOWN_FILTER' | 'NOT_CLOSED' | 'INVALID_TAG' | 'INVALID_EXPRESSION' | 'NOT_A_TEXT' | 'LISTS_COMPARED' | 'SEARCHED_TOO_LONG' | 'TOO_SLOW' | 'TOO_MUCH_WORK' | 'EMPTY' | 'CONTENT_MISSING' | 'RENDERED_EMPTY' | 'INVALID_LINE' | 'TOO_MANY_TAGS' | 'TAG_TOO_LONG' | 'TAGS_TOO_LONG' | 'NESTED_TOO_DEEP' | 'NUMBER_TOO_LARGE' | 'HTML_SCRIPT' | 'HTML_EVENT_HANDLER' | 'HTML_URL_SCHEME' | 'HTML_CHARSET' | 'HTML_FORBIDDEN_ELEMENT' | 'HTML_FORBIDDEN_ATTRIBUTE' | 'HTML_META_REFRESH' | 'HTML_CSS' | 'HTML_HIDDEN_MARKUP' | 'HTML_TOO_DEEP' | 'HTML_TOO_COMPLEX' | 'HTML_NUL'
+        /** Of a template, its HTML, or a CSV: which of their rules was broken */
+        rule?: 'UNKNOWN_TAG' | 'TAG_WITHOUT_BEGINNING' | 'UNKNOWN_FILTER' | 'NOT_CLOSED' | 'INVALID_TAG' | 'INVALID_EXPRESSION' | 'NOT_A_TEXT' | 'LISTS_COMPARED' | 'SEARCHED_TOO_LONG' | 'TOO_SLOW' | 'TOO_MUCH_WORK' | 'EMPTY' | 'CONTENT_MISSING' | 'RENDERED_EMPTY' | 'INVALID_LINE' | 'TOO_MANY_TAGS' | 'TAG_TOO_LONG' | 'TAGS_TOO_LONG' | 'NESTED_TOO_DEEP' | 'NUMBER_TOO_LARGE' | 'HTML_SCRIPT' | 'HTML_EVENT_HANDLER' | 'HTML_URL_SCHEME' | 'HTML_CHARSET' | 'HTML_FORBIDDEN_ELEMENT' | 'HTML_FORBIDDEN_ATTRIBUTE' | 'HTML_META_REFRESH' | 'HTML_CSS' | 'HTML_HIDDEN_MARKUP' | 'HTML_TOO_DEEP' | 'HTML_TOO_COMPLEX' | 'HTML_NUL' | 'CSV_UNKNOWN_COLUMN' | 'CSV_COLUMN_TWICE' | 'CSV_COLUMN_MISSING' | 'CSV_TOO_MANY_LINES' | 'CSV_LINE_TOO_LONG' | 'CSV_FIELDS' | 'CSV_QUOTE' | 'CSV_ADDRESS' | 'CSV_HASH' | 'CSV_REASON' | 'CSV_EXPIRY' | 'CSV_COMPANY'
         /** What it is about, such as the tag, the filter or the variable */
         name?: string
         /** In the template, from 1; also `column` */
@@ -2933,35 +1878,6 @@ export interface components {
       requestedBy: string
       requestedAt: string
       finishedAt: string | null
-    }
-    Explanation: {
-      outboxId: string
-      status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
-      /** The current state and its reason, in one sentence */
-      summary: string
-      /** What happens next, in one sentence */
-      next: string | null
-      /** The same for programs */
-      nextStep: 'resume' | 'probe' | 'due' | 'turn' | 'no-worker' | 'soon' | 'answer' | 'report' | 'decide' | 'hold' | 'turn-redis' | 'lost' | 'returned' | 'no-report' | 'resolve' | 'unless-resolved' | 'unless-reported' | 'resend' | 'resend-unsuppressed' | 'replay' | 'replay-expired' | 'purged' | null
-      nextAt: string | null
-      /** E-mails of this company that go first */
-      aheadInCompany: number | null
-      /** Companies that have mail ready */
-      companiesSharing: number | null
-      /** Why its company is paused */
-      pauseReason: string | null
-      /** Set while every provider in use is parked */
-      parkedProviders: (string)[] | null
-      attempts: number
-      maxAttempts: number
-      lastError: {
-        /** The gateway's own code */
-        code: string
-        /** The provider's own code, if it gave one */
-        providerCode: string | null
-        category: string | null
-        message: string
-      } | null
     }
     Fairness: {
       at: string
@@ -3234,8 +2150,8 @@ export interface components {
         limit?: number
         /** What the limit counts; without it, the value itself */
         unit?: 'characters' | 'items' | 'bytes' | 'days'
-        /** Of a template and its HTML: which of their rules was broken */
-        rule?: 'UNKNOWN_TAG' | 'TAG_WITHOUT_BEGINNING' | 'UNKNOWN_FILTER' | 'NOT_CLOSED' | 'INVALID_TAG' | 'INVALID_EXPRESSION' | 'NOT_A_TEXT' | 'LISTS_COMPARED' | 'SEARCHED_TOO_LONG' | 'TOO_SLOW' | 'TOO_MUCH_WORK' | 'EMPTY' | 'CONTENT_MISSING' | 'RENDERED_EMPTY' | 'INVALID_LINE' | 'TOO_MANY_TAGS' | 'TAG_TOO_LONG' | 'TAGS_TOO_LONG' | 'NESTED_TOO_DEEP' | 'NUMBER_TOO_LARGE' | 'HTML_SCRIPT' | 'HTML_EVENT_HANDLER' | 'HTML_URL_SCHEME' | 'HTML_CHARSET' | 'HTML_FORBIDDEN_ELEMENT' | 'HTML_FORBIDDEN_ATTRIBUTE' | 'HTML_META_REFRESH' | 'HTML_CSS' | 'HTML_HIDDEN_MARKUP' | 'HTML_TOO_DEEP' | 'HTML_TOO_COMPLEX' | 'HTML_NUL'
+        /** Of a template, its HTML, or a CSV: which of their rules was broken */
+        rule?: 'UNKNOWN_TAG' | 'TAG_WITHOUT_BEGINNING' | 'UNKNOWN_FILTER' | 'NOT_CLOSED' | 'INVALID_TAG' | 'INVALID_EXPRESSION' | 'NOT_A_TEXT' | 'LISTS_COMPARED' | 'SEARCHED_TOO_LONG' | 'TOO_SLOW' | 'TOO_MUCH_WORK' | 'EMPTY' | 'CONTENT_MISSING' | 'RENDERED_EMPTY' | 'INVALID_LINE' | 'TOO_MANY_TAGS' | 'TAG_TOO_LONG' | 'TAGS_TOO_LONG' | 'NESTED_TOO_DEEP' | 'NUMBER_TOO_LARGE' | 'HTML_SCRIPT' | 'HTML_EVENT_HANDLER' | 'HTML_URL_SCHEME' | 'HTML_CHARSET' | 'HTML_FORBIDDEN_ELEMENT' | 'HTML_FORBIDDEN_ATTRIBUTE' | 'HTML_META_REFRESH' | 'HTML_CSS' | 'HTML_HIDDEN_MARKUP' | 'HTML_TOO_DEEP' | 'HTML_TOO_COMPLEX' | 'HTML_NUL' | 'CSV_UNKNOWN_COLUMN' | 'CSV_COLUMN_TWICE' | 'CSV_COLUMN_MISSING' | 'CSV_TOO_MANY_LINES' | 'CSV_LINE_TOO_LONG' | 'CSV_FIELDS' | 'CSV_QUOTE' | 'CSV_ADDRESS' | 'CSV_HASH' | 'CSV_REASON' | 'CSV_EXPIRY' | 'CSV_COMPANY'
         /** What it is about, such as the tag, the filter or the variable */
         name?: string
         /** In the template, from 1; also `column` */

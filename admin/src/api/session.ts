@@ -1,18 +1,10 @@
 import { type QueryClient, queryOptions, useSuspenseQuery } from '@tanstack/react-query'
-import { api, take } from './client.ts'
+import { read } from './client.ts'
 
 const ROLES = ['viewer', 'support', 'administrator'] as const
 export type Role = (typeof ROLES)[number]
 
-export const sessionQuery = queryOptions({
-  queryKey: ['session'],
-  queryFn: () => take(api.GET('/admin/session')),
-  staleTime: 60_000,
-})
-
-export const signIn = (body: { name: string; password: string }) => take(api.POST('/admin/session', { body }))
-export const signInByLink = (token: string) => take(api.POST('/admin/session/link', { body: { token } }))
-export const signOut = () => take(api.DELETE('/admin/session'))
+export const sessionQuery = queryOptions({ ...read('/admin/session'), staleTime: 60_000 })
 
 export const useSession = () => useSuspenseQuery(sessionQuery).data
 

@@ -1,6 +1,7 @@
 import { Button, Group, Select } from '@mantine/core'
 import type { CSSProperties, ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
+import { useCompanyOptions } from '../api/companies.ts'
 import classes from './Filters.module.css'
 
 type FiltersProps = {
@@ -77,6 +78,25 @@ export function FilterSelect<T extends string>({
       searchable={rest.searchable ?? options.length > 8}
       // Inside of the page's landmarks.
       comboboxProps={{ withinPortal: false }}
+    />
+  )
+}
+
+type CompanyFilterProps = { value: string | undefined; onChange: (companyId: string | undefined) => void }
+
+/** All companies, or one, by its id. */
+export function CompanyFilter({ value, onChange }: CompanyFilterProps) {
+  const { t } = useTranslation()
+  const options = useCompanyOptions()
+  return (
+    <FilterSelect
+      label={t('nav.companies')}
+      any={t('filters.allCompanies')}
+      value={value}
+      options={options}
+      onChange={onChange}
+      searchable
+      width={220}
     />
   )
 }

@@ -1,10 +1,10 @@
-import { Group, Stack, Text, Title } from '@mantine/core'
+import { Group, Paper, Stack, Text, Title } from '@mantine/core'
 import { IconArrowLeft } from '@tabler/icons-react'
 import type { LinkProps } from '@tanstack/react-router'
-import type { ReactNode } from 'react'
+import { type CSSProperties, type ReactNode, useEffect } from 'react'
 import { searchOfList } from '../lib/list-place.ts'
-import { TextLink } from './links.tsx'
-import { useTitle } from './use-title.ts'
+import classes from './Page.module.css'
+import { TextLink } from './values.tsx'
 
 type PageProps = {
   title: string
@@ -48,3 +48,40 @@ export function Page({ title, subtitle, actions, back, children }: PageProps) {
     </Stack>
   )
 }
+
+export function useTitle(title: string): void {
+  useEffect(() => {
+    document.title = `${title} · Email Gateway`
+  }, [title])
+}
+
+/** A box with a title, for a part of a view. */
+export function Panel({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <Paper withBorder p="md" className={classes.panel} component="section" aria-label={title}>
+      <Title order={2} size="h5" mb="sm">
+        {title}
+      </Title>
+      {children}
+    </Paper>
+  )
+}
+
+/** One figure: what it is, how much, and of what. Put several into `Tiles`. */
+export function Tile({ label, value, hint }: { label: string; value: ReactNode; hint?: ReactNode }) {
+  return (
+    <Paper withBorder className={classes.tile}>
+      <dt className="quiet">{label}</dt>
+      <dd className={classes.value} style={lengthOf(value)}>
+        {value}
+      </dd>
+      {hint && <dd className={`${classes.hint} quiet`}>{hint}</dd>}
+    </Paper>
+  )
+}
+
+/** A long figure is written smaller, so that it stays on one line in a narrow tile. */
+const lengthOf = (value: ReactNode) =>
+  typeof value === 'string' ? ({ '--length': value.length } as CSSProperties) : undefined
+
+export const Tiles = ({ children }: { children: ReactNode }) => <dl className={classes.tiles}>{children}</dl>

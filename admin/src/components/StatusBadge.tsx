@@ -1,5 +1,4 @@
 import {
-  type Icon,
   IconAlertTriangle,
   IconBan,
   IconCalendarX,
@@ -14,10 +13,13 @@ import {
   IconSend,
 } from '@tabler/icons-react'
 import { useTranslation } from 'react-i18next'
-import { Tone, type ToneName } from './Tone.tsx'
+import type { EMAIL_STATUSES } from '../searches.ts'
+import { Tone, type ToneLook } from './values.tsx'
+
+export type Status = (typeof EMAIL_STATUSES)[number] | 'SUPPRESSED'
 
 /** Green delivered, blue sent and in progress, grey waiting, amber retrying and unknown, red failed, violet complaint. */
-const STATUSES = {
+const STATUSES: Record<Status, ToneLook> = {
   PENDING: ['grey', IconClock],
   PROCESSING: ['blue', IconLoader],
   RETRY_SCHEDULED: ['amber', IconRefresh],
@@ -32,18 +34,10 @@ const STATUSES = {
   EXPIRED: ['red', IconCalendarX],
   CANCELLED: ['grey', IconBan],
   SUPPRESSED: ['red', IconBan],
-} as const satisfies Record<string, [ToneName, Icon]>
-
-export type Status = keyof typeof STATUSES
-export const EMAIL_STATUSES = (Object.keys(STATUSES) as Status[]).filter(status => status !== 'SUPPRESSED')
+}
 
 /** The status of an e-mail or of a recipient. */
 export function StatusBadge({ status }: { status: Status }) {
   const { t } = useTranslation()
-  const [tone, icon] = STATUSES[status]
-  return (
-    <Tone tone={tone} icon={icon}>
-      {t(`status.${status}`)}
-    </Tone>
-  )
+  return <Tone look={STATUSES[status]}>{t(`status.${status}`)}</Tone>
 }

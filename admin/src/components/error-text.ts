@@ -1,6 +1,5 @@
 import { useTranslation } from 'react-i18next'
 import { type FieldError, isProblem } from '../api/problem.ts'
-import { csvProblemOf } from '../lib/csv-problem.ts'
 import { fieldLabel, fieldName, plainWords } from '../lib/field-problem.ts'
 
 /** What went wrong, in one sentence in the reader's language; the gateway's own words where the code is not known here. */
@@ -27,20 +26,18 @@ export function useFailureText(): (code: string | null | undefined, words: strin
 
 /** What is wrong with one field: its label, as forms have it, and why. The template engine's own words are a detail at most. */
 export function useFieldProblemText(): (problem: FieldError) => string {
-  const { t, i18n } = useTranslation(['fieldProblems', 'fieldLimits', 'csvProblems', 'templateRules'])
+  const { t, i18n } = useTranslation(['fieldProblems', 'fieldLimits', 'templateRules'])
   const { language } = i18n
   const labels: Record<string, string> = i18n.getResourceBundle(language, 'fields') ?? {}
   const known: Record<string, string> = i18n.getResourceBundle(language, 'fieldProblems') ?? {}
   const why = ({ path, code, message, limit, unit, rule, name }: FieldError) => {
     const words = plainWords(message)
-    if (rule && !(language === 'en' && rule.startsWith('HTML_')))
+    if (rule && !(language === 'en' && /^(HTML|CSV)_/.test(rule)))
       return t(`templateRules:${rule}`, { words, name: name ?? words, limit })
     // The gateway's own words are English, and say more than a code.
     if (language === 'en') return words
     if (limit !== undefined)
       return t(`fieldLimits:${code === 'TOO_SMALL' ? code : 'TOO_LARGE'}.${unit ?? 'value'}`, { count: limit })
-    const csv = path === 'csv' ? csvProblemOf(message) : undefined
-    if (csv) return t(`csvProblems:${csv.kind}`, csv.values)
     if (code === 'INVALID_TEMPLATE') return t('template', { words })
     return known[`${fieldName(path)}_${code}`] ?? known[code] ?? t('other', { words })
   }

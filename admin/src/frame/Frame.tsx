@@ -1,15 +1,17 @@
-import { AppShell, Burger, Group, ScrollArea } from '@mantine/core'
+import { AppShell, Burger, Group, ScrollArea, Tooltip } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { Notifications } from '@mantine/notifications'
 import { Link, Outlet, useRouterState } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { useTranslation } from 'react-i18next'
-import { ConnectionBar } from '../components/ConnectionBar.tsx'
-import { useEscape } from '../lib/escape.ts'
+import { useConnection } from '../api/connection.ts'
+import { ConnectionBar } from '../components/states.tsx'
+import { useFormat } from '../lib/format.ts'
+import { useEscape } from '../lib/keyboard.ts'
+import { useLive, useLivePolling } from '../lib/live.ts'
 import classes from './Frame.module.css'
-import { LiveMark } from './LiveMark.tsx'
 import { Logo } from './Logo.tsx'
-import { Navigation } from './Navigation.tsx'
+import { useNavigation } from './navigation.ts'
 import { Palette } from './Palette.tsx'
 import { LanguageSwitch, ThemeSwitch } from './Switches.tsx'
 import { UserMenu } from './UserMenu.tsx'
@@ -68,4 +70,33 @@ export function Frame() {
       </AppShell.Main>
     </AppShell>
   )
+}
+
+/** Whether counts and lists update by themselves. */
+function LiveMark() {
+  const { t } = useTranslation()
+  const isUp = useConnection().state === 'up'
+  const isLive = useLivePolling().isSuccess && isUp
+  return (
+    <Tooltip label={t(isLive ? 'header.liveHint' : 'header.notLiveHint')}>
+      <span className={classes.mark} data-live={isLive} role="status">
+        <span className={classes.dot} aria-hidden />
+        <span className={classes.word}>{t(isLive ? 'header.live' : 'header.notLive')}</span>
+      </span>
+    </Tooltip>
+  )
+}
+
+/** The menu; dead letters show how many there are, live. */
+function Navigation() {
+  const { t } = useTranslation()
+  const { compact } = useFormat()
+  const deadLetters = useLive()?.queue.deadLetters ?? 0
+  return useNavigation().map(({ to, text, icon: Icon }) => (
+    <Link key={to} to={to} className={classes.entry} activeOptions={{ exact: to === '/', includeSearch: false }}>
+      <Icon size={18} stroke={1.6} aria-hidden />
+      <span>{t(`nav.${text}`)}</span>
+      {text === 'deadLetters' && deadLetters > 0 && <span className={classes.count}>{compact(deadLetters)}</span>}
+    </Link>
+  ))
 }

@@ -3,7 +3,8 @@ import { IconBook, IconClock, IconDevices, IconLogout, IconSelector } from '@tab
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
-import { signOut, useSession } from '../api/session.ts'
+import { api, take } from '../api/client.ts'
+import { useSession } from '../api/session.ts'
 import { preferences, usePreferences } from '../lib/preferences.ts'
 import classes from './UserMenu.module.css'
 
@@ -14,7 +15,7 @@ export function UserMenu() {
   const navigate = useNavigate()
   const queryClient = useQueryClient()
   const leaving = useMutation({
-    mutationFn: signOut,
+    mutationFn: () => take(api.DELETE('/admin/session')),
     onSuccess: async () => {
       await navigate({ to: '/sign-in' })
       queryClient.clear()

@@ -2,8 +2,7 @@ import type { QueryClient } from '@tanstack/react-query'
 import { createRootRouteWithContext, createRoute, redirect } from '@tanstack/react-router'
 import { isProblem } from '../api/problem.ts'
 import { sessionQuery } from '../api/session.ts'
-import { NotFound } from '../components/NotFound.tsx'
-import { FrameError } from '../components/RouteError.tsx'
+import { FrameError, NotFound } from '../components/route-states.tsx'
 import { Frame } from './Frame.tsx'
 
 export const root = createRootRouteWithContext<{ queryClient: QueryClient }>()()

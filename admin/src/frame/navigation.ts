@@ -14,7 +14,7 @@ import {
 import { type Role, useMay } from '../api/session.ts'
 
 /** `role`: at least this one; others find nothing there. */
-export type NavigationEntry = { to: string; text: NavigationText; icon: Icon; role?: Role }
+type NavigationEntry = { to: string; text: NavigationText; icon: Icon; role?: Role }
 type NavigationText =
   | 'overview'
   | 'emails'

@@ -1,8 +1,8 @@
 import i18next from 'i18next'
 import { initReactI18next } from 'react-i18next'
 import { type Language, preferences } from '../lib/preferences.ts'
-import type { en } from './en/index.ts'
-import type { pt } from './pt/index.ts'
+import type * as en from './en/index.ts'
+import type * as pt from './pt/index.ts'
 
 declare module 'i18next' {
   interface CustomTypeOptions {
@@ -14,8 +14,8 @@ declare module 'i18next' {
 
 /** A language's texts come with one request, when they are needed. */
 const LANGUAGES: Record<Language, () => Promise<Texts>> = {
-  en: async () => (await import('./en/index.ts')).en,
-  pt: async () => (await import('./pt/index.ts')).pt,
+  en: () => import('./en/index.ts'),
+  pt: () => import('./pt/index.ts'),
 }
 type Texts = Record<string, Record<string, unknown>>
 

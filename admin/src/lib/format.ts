@@ -11,7 +11,7 @@ const UNITS = [
   ['second', 1],
 ] as const
 
-export type Format = ReturnType<typeof formatFor>
+type Format = ReturnType<typeof formatFor>
 
 /** Numbers, dates and times by language and zone. */
 export function formatFor(language: Language, zone: Zone) {

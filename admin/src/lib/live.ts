@@ -1,12 +1,12 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
-import { api, type Schemas, take } from '../api/client.ts'
+import { api, read, take } from '../api/client.ts'
 
 const POLL_MS = 2_000
 /** A gateway that has not answered for so long is not called live. */
 const ANSWER_MS = 5_000
 
 const liveQuery = queryOptions({
-  queryKey: ['live'],
+  ...read('/admin/live'),
   queryFn: ({ signal }) =>
     take(api.GET('/admin/live', { signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]) })),
   staleTime: 0,
@@ -16,4 +16,4 @@ const liveQuery = queryOptions({
 export const useLivePolling = () => useQuery({ ...liveQuery, refetchInterval: POLL_MS })
 
 /** What the frame's last successful poll answered. */
-export const useLive = (): Schemas['LiveFigures'] | undefined => useQuery({ ...liveQuery, enabled: false }).data
+export const useLive = () => useQuery({ ...liveQuery, enabled: false }).data

@@ -11,11 +11,11 @@ let current: Preferences = read()
 const listeners = new Set<() => void>()
 
 function read(): Preferences {
-  const kept = parse(localStorage.getItem(KEY))
+  const stored = parse(localStorage.getItem(KEY))
   const browser: Language = navigator.language.toLowerCase().startsWith('pt') ? 'pt' : 'en'
   return {
-    language: kept.language === 'pt' || kept.language === 'en' ? kept.language : browser,
-    zone: kept.zone === 'utc' ? 'utc' : 'local',
+    language: stored.language === 'pt' || stored.language === 'en' ? stored.language : browser,
+    zone: stored.zone === 'utc' ? 'utc' : 'local',
   }
 }
 

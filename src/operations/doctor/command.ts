@@ -2,47 +2,45 @@ import { listCompanies } from '../../companies/companies.ts'
 import { listStandings } from '../../companies/reputation.ts'
 import { type Command, type Reading, withStorageToRead } from '../../console/command.ts'
 import { readImbalance } from '../../ledger/ledger.ts'
-import { findIdleTransaction, findLongestLockWait, readHealth } from '../../outbox/health.ts'
 import { readInbox } from '../../outbox/provider-events.ts'
-import { hasDiskSpace } from '../../platform/postgres/disk-space.ts'
-import { findDiskProblem, freeBytes, NEEDED_BYTES } from '../../platform/postgres/embedded/index.ts'
 import { readAlteredFunctions } from '../../platform/postgres/migrate.ts'
 import { listProviders } from '../../providers/state.ts'
-import { findConfiguredSecrets, type ReadingConfig } from '../../settings/config.ts'
 import { readInUse } from '../../settings/processes.ts'
-import { findSecretsProblem } from '../../settings/secrets-of-database.ts'
 import {
-  autovacuumOf,
-  clockOf,
-  connectionsOf,
-  databaseOf,
-  diskOf,
-  durabilityOf,
-  functionsOf,
-  idleTransactionsOf,
-  locksOf,
-  partitionsOf,
+  checkAutovacuum,
+  checkClock,
+  checkConnections,
+  checkDatabase,
+  checkDisk,
+  checkDurability,
+  checkFunctions,
+  checkIdleTransactions,
+  checkLocks,
+  checkPartitions,
+  checkRole,
+  checkSessions,
+  findIdleTransaction,
+  findLongestLockWait,
+  readDisk,
   readRole,
   readServerFacts,
-  readSessions,
-  roleOf,
-  serverDiskOf,
-  sessionsOf,
+  readSession,
 } from './database.ts'
-import { eventChecks, readEventSetup } from './events.ts'
-import { probeChecks } from './probe.ts'
-import { redisChecks } from './redis.ts'
-import { laneOf, processChecks, senderChecks, settingsChecks } from './settings.ts'
+import { checkEvents, readEventSetup } from './events.ts'
+import { probeProviders } from './probe.ts'
+import { checkRedis } from './redis.ts'
+import { checkProcesses, checkSecrets, checkSender, checkSettings, laneOf } from './settings.ts'
+import type { NamedVerdict, Verdict } from './verdict.ts'
 import {
-  apisOf,
-  backlogOf,
-  deadLettersOf,
-  inboxOf,
-  isSlow,
-  ledgerOf,
-  providerOf,
-  standingsOf,
-  workersOf,
+  checkApi,
+  checkBacklog,
+  checkDeadLetters,
+  checkInbox,
+  checkLedger,
+  checkProvider,
+  checkStandings,
+  checkWorkers,
+  readHealth,
 } from './work.ts'
 
 export const doctorCommand: Command = {
@@ -58,60 +56,78 @@ export const doctorCommand: Command = {
   },
   run: ({ values }) =>
     withStorageToRead(async opened => {
-      const checks = await examine(opened, values.probe === true)
-      const failed = checks.some(check => check.state === 'failed')
-      return { json: { healthy: !failed, checks }, lines: checks.map(lineOf), exitCode: failed ? 1 : 0 }
+      const facts = await readFacts(opened, values.probe === true)
+      // A verdict with a name of its own keeps it.
+      const checks = CHECKS.flatMap(({ name, check }): NamedVerdict[] =>
+        [check(facts)].flat().map(verdict => ({ name, ...verdict })),
+      )
+      const lines = checks.map(({ name, state, detail }) => `${MARK[state]}  ${name.padEnd(10)}  ${detail}`)
+      const hasFailed = checks.some(({ state }) => state === 'failed')
+      return { json: { healthy: !hasFailed, checks }, lines, exitCode: hasFailed ? 1 : 0 }
     }),
 }
 
 const MARK = { ok: 'ok     ', warning: 'warning', failed: 'FAILED ' }
-const lineOf = ({ name, state, detail }: Check) => `${MARK[state]}  ${name.padEnd(10)}  ${detail}`
 
-async function examine({ config, db, where, folder }: Reading, probe: boolean): Promise<Check[]> {
-  const health = await readHealth(db.pool)
-  const server = await readServerFacts(db.pool)
-  const inUse = await readInUse(db.pool, config)
-  const providers = await listProviders(db.pool, inUse.providers)
-  return [
-    ...settingsChecks(inUse, config),
-    ...senderChecks(inUse),
-    await secretsOf(db.pool, config),
-    databaseOf(health, server, where),
-    ...functionsOf(await readAlteredFunctions(db.pool)),
-    roleOf(await readRole(db.pool)),
-    durabilityOf(server),
-    ...connectionsOf(server, inUse.processes.length),
-    autovacuumOf(server),
-    sessionsOf(await readSessions(db)),
-    folder
-      ? diskOf(folder, await freeBytes(folder), await findDiskProblem(folder, NEEDED_BYTES))
-      : serverDiskOf(await hasDiskSpace(db.pool)),
-    clockOf(health.nowMs, Date.now()),
-    partitionsOf(health),
-    ...(await redisChecks(inUse, config)),
-    ...processChecks(inUse.processes),
-    ...apisOf(inUse.processes),
-    workersOf(health, laneOf(inUse.settings), inUse.processes),
-    ...providers.map(providerOf),
-    ...(probe ? await probeChecks(inUse, config, db.pool) : []),
-    backlogOf(health, isSlow(providers, await listCompanies(db.pool))),
-    locksOf(await findLongestLockWait(db.pool)),
-    ...idleTransactionsOf(await findIdleTransaction(db.pool)),
-    ...eventChecks(inUse, await readEventSetup(db.pool)),
-    inboxOf(await readInbox(db.pool)),
-    ...standingsOf(await listStandings(db.pool)),
-    deadLettersOf(health),
-    ledgerOf(await readImbalance(db.pool)),
-  ]
+type Facts = Awaited<ReturnType<typeof readFacts>>
+
+/** In the order in which they are printed. A check that does not apply finds nothing. */
+const CHECKS: { name: string; check: (facts: Facts) => Verdict | Verdict[] }[] = [
+  { name: 'settings', check: ({ inUse, config }) => checkSettings(inUse, config) },
+  { name: 'sender', check: ({ inUse }) => checkSender(inUse) },
+  { name: 'secrets', check: ({ secrets }) => secrets },
+  { name: 'database', check: ({ health, server, where }) => checkDatabase(health, server, where) },
+  { name: 'functions', check: ({ alteredFunctions }) => checkFunctions(alteredFunctions) },
+  { name: 'role', check: ({ role }) => checkRole(role) },
+  { name: 'durability', check: ({ server }) => checkDurability(server) },
+  { name: 'connections', check: ({ server, inUse }) => checkConnections(server, inUse.processes.length) },
+  { name: 'autovacuum', check: ({ server }) => checkAutovacuum(server) },
+  { name: 'sessions', check: ({ sessions }) => checkSessions(sessions) },
+  { name: 'disk', check: ({ disk }) => checkDisk(disk) },
+  { name: 'clock', check: ({ health, nowMs }) => checkClock(health.nowMs, nowMs) },
+  { name: 'partitions', check: ({ health }) => checkPartitions(health) },
+  { name: 'redis', check: ({ redis }) => redis },
+  { name: 'processes', check: ({ inUse }) => checkProcesses(inUse.processes) },
+  { name: 'api', check: ({ inUse }) => checkApi(inUse.processes) },
+  { name: 'workers', check: ({ health, inUse }) => checkWorkers(health, laneOf(inUse.settings), inUse.processes) },
+  { name: 'provider', check: ({ providers }) => providers.map(checkProvider) },
+  { name: 'probe', check: ({ probed }) => probed },
+  { name: 'backlog', check: ({ health, providers, companies }) => checkBacklog(health, providers, companies) },
+  { name: 'locks', check: ({ lockWait }) => checkLocks(lockWait) },
+  { name: 'locks', check: ({ idleTransaction }) => checkIdleTransactions(idleTransaction) },
+  { name: 'events', check: ({ inUse, events }) => checkEvents(inUse, events) },
+  { name: 'inbox', check: ({ inbox }) => checkInbox(inbox) },
+  { name: 'reputation', check: ({ standings }) => checkStandings(standings) },
+  { name: 'dlq', check: ({ health }) => checkDeadLetters(health) },
+  { name: 'ledger', check: ({ imbalance }) => checkLedger(imbalance) },
+]
+
+async function readFacts({ config, db, where, folder }: Reading, probe: boolean) {
+  const { pool, short, webhooks } = db
+  const inUse = await readInUse(pool, config)
+  const health = await readHealth(pool)
+  const nowMs = Date.now()
+  return {
+    config,
+    where,
+    inUse,
+    health,
+    nowMs,
+    secrets: await checkSecrets(pool, config),
+    server: await readServerFacts(pool),
+    alteredFunctions: await readAlteredFunctions(pool),
+    role: await readRole(pool),
+    sessions: await Promise.all([pool, short, webhooks].map(readSession)),
+    disk: await readDisk(pool, folder),
+    redis: await checkRedis(inUse, config),
+    providers: await listProviders(pool, inUse.providers),
+    probed: probe ? await probeProviders(inUse, config, pool) : [],
+    companies: await listCompanies(pool),
+    lockWait: await findLongestLockWait(pool),
+    idleTransaction: await findIdleTransaction(pool),
+    events: await readEventSetup(pool),
+    inbox: await readInbox(pool),
+    standings: await listStandings(pool),
+    imbalance: await readImbalance(pool),
+  }
 }
-
-async function secretsOf(db: Reading['db']['pool'], config: ReadingConfig): Promise<Check> {
-  const { found, missing } = findConfiguredSecrets(config)
-  if (!found)
-    return { name: 'secrets', state: 'warning', detail: `not checked: ${missing.join(' and ')} not set in this shell` }
-  const problem = await findSecretsProblem(db, { ...config, ...found })
-  const detail = problem ?? 'HASH_PEPPER and ENCRYPTION_KEY are those of this database'
-  return { name: 'secrets', state: problem ? 'failed' : 'ok', detail }
-}
-
-export type Check = { name: string; state: 'ok' | 'warning' | 'failed'; detail: string }

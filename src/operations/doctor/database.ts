@@ -1,9 +1,10 @@
-import type { Reading } from '../../console/command.ts'
 import { counted } from '../../console/words.ts'
-import { type Health, type IdleTransaction, type LockWait, readSession } from '../../outbox/health.ts'
+import { hasDiskSpace } from '../../platform/postgres/disk-space.ts'
+import { findDiskProblem, freeBytes, NEEDED_BYTES } from '../../platform/postgres/embedded/index.ts'
 import { MAX_CONNECTIONS_OF_PROCESS } from '../../platform/postgres/pool.ts'
-import { literal, type Queryable, sql } from '../../platform/postgres/query.ts'
-import type { Check } from './command.ts'
+import { type Queryable, sql } from '../../platform/postgres/query.ts'
+import { failed, ok, type Verdict, warning } from './verdict.ts'
+import type { Health } from './work.ts'
 
 const OLDEST_POSTGRES = 150_000
 const CLOCK_TOLERANCE_MS = 5_000
@@ -15,6 +16,9 @@ const LONG_TRANSACTION_SECONDS = 3_600
 const CONNECTIONS_SHARE = 0.9
 /** For commands, backups and what the server keeps for administrators. */
 const CONNECTIONS_OF_OTHERS = 10
+const LOW_DISK_MEGABYTES = 1_024
+const LONG_WAIT_SECONDS = 5
+const LONG_IDLE_SECONDS = 300
 const MEGABYTE = 1024 * 1024
 
 const READ_ONLY = {
@@ -24,183 +28,150 @@ const READ_ONLY = {
     'is read-only: nothing is accepted or sent; default_transaction_read_only is on for the server, the database or the role, or its host has run out of disk',
 }
 
-export function databaseOf({ version }: Health, server: ServerFacts, where: string): Check {
+export function checkDatabase({ version }: Health, server: ServerFacts, where: string): Verdict {
   const { schemaVersion, databaseBytes, readOnly } = server
-  const name = 'database'
-  if (readOnly) return { name, state: 'failed', detail: `${where} ${READ_ONLY[readOnly]}` }
+  if (readOnly) return failed(`${where} ${READ_ONLY[readOnly]}`)
   const major = Math.floor(version / 10_000)
-  if (version < OLDEST_POSTGRES)
-    return { name, state: 'failed', detail: `${where} is Postgres ${major}; the gateway needs 15 or newer` }
+  if (version < OLDEST_POSTGRES) return failed(`${where} is Postgres ${major}; the gateway needs 15 or newer`)
   const size = `${Math.ceil(databaseBytes / MEGABYTE)} MB`
-  return { name, state: 'ok', detail: `${where}, version ${major}, migrated to ${schemaVersion}, ${size}` }
+  return ok(`${where}, version ${major}, migrated to ${schemaVersion}, ${size}`)
 }
 
 /** `altered`: functions that somebody has changed in the database. */
-export function functionsOf(altered: string[]): Check[] {
+export function checkFunctions(altered: string[]): Verdict[] {
   if (altered.length === 0) return []
-  const detail = `not as this version has them: ${altered.join(', ')}; somebody changed them by hand; put them back with: email-gateway migrate`
-  return [{ name: 'functions', state: 'warning', detail }]
+  return [
+    warning(
+      `not as this version has them: ${altered.join(', ')}; somebody changed them by hand; put them back with: email-gateway migrate`,
+    ),
+  ]
 }
 
 /** A warning only: to look at a gateway that runs as its owner, a role that may read is enough. */
-export function roleOf({ role, owner, ownsTables, notWritable }: RoleFacts): Check {
-  const name = 'role'
+export function checkRole({ role, owner, ownsTables, notWritable }: RoleFacts): Verdict {
   const mend = `; commands that change something, and the gateway itself, need the role ${owner} in DATABASE_URL`
-  if (notWritable.length > 0) {
-    const [first, ...others] = notWritable
+  const [first, ...others] = notWritable
+  if (first !== undefined) {
     const more = others.length > 0 ? ` and ${counted(others.length, 'other table')}` : ''
-    return { name, state: 'warning', detail: `${role} may not write ${first}${more}${mend}` }
+    return warning(`${role} may not write ${first}${more}${mend}`)
   }
   if (!ownsTables)
-    return {
-      name,
-      state: 'warning',
-      detail: `${role} does not own the tables, so it can neither migrate nor make and drop partitions${mend}`,
-    }
-  return { name, state: 'ok', detail: `${role} owns the tables` }
+    return warning(`${role} does not own the tables, so it can neither migrate nor make and drop partitions${mend}`)
+  return ok(`${role} owns the tables`)
 }
 
 /** Settings that would lose accepted e-mails in a crash. */
-export function durabilityOf(facts: ServerFacts): Check {
-  const name = 'durability'
+export function checkDurability(facts: ServerFacts): Verdict {
   const off = [
     ...(facts.fsync ? [] : ['fsync']),
     ...(facts.fullPageWrites ? [] : ['full_page_writes']),
     ...(facts.synchronousCommit === 'off' ? ['synchronous_commit'] : []),
   ]
-  if (off.length === 0) return { name, state: 'ok', detail: 'fsync, full_page_writes and synchronous_commit are on' }
+  if (off.length === 0) return ok('fsync, full_page_writes and synchronous_commit are on')
   const mend = off.map(setting => `alter system set ${setting} = on`).join('; ')
-  const detail = `${off.join(', ')} ${off.length === 1 ? 'is' : 'are'} off: a crash of the server loses e-mails that were accepted; ${mend}; select pg_reload_conf()`
-  return { name, state: 'failed', detail }
+  return failed(
+    `${off.join(', ')} ${off.length === 1 ? 'is' : 'are'} off: a crash of the server loses e-mails that were accepted; ${mend}; select pg_reload_conf()`,
+  )
 }
 
 /** Connections that have run out, or will when every process opens all that it may. */
-export function connectionsOf({ connections, maxConnections }: ServerFacts, processes: number): Check[] {
-  const name = 'connections'
+export function checkConnections({ connections, maxConnections }: ServerFacts, processes: number): Verdict[] {
   const possible = processes * MAX_CONNECTIONS_OF_PROCESS
   const needed = Math.max(connections, possible + CONNECTIONS_OF_OTHERS)
   const mend = `; raise it with: alter system set max_connections = ${Math.ceil((needed * 1.5) / 100) * 100}, and restart the server`
   if (connections >= maxConnections * CONNECTIONS_SHARE)
-    return [{ name, state: 'warning', detail: `${connections} of max_connections ${maxConnections} are in use${mend}` }]
-  if (possible + CONNECTIONS_OF_OTHERS > maxConnections)
-    return [
-      {
-        name,
-        state: 'warning',
-        detail: `${counted(processes, 'process', 'processes')} may open ${possible} connections under load, and max_connections is ${maxConnections}${mend}`,
-      },
-    ]
-  return []
+    return [warning(`${connections} of max_connections ${maxConnections} are in use${mend}`)]
+  if (possible + CONNECTIONS_OF_OTHERS <= maxConnections) return []
+  const who = counted(processes, 'process', 'processes')
+  return [
+    warning(`${who} may open ${possible} connections under load, and max_connections is ${maxConnections}${mend}`),
+  ]
 }
 
-export function autovacuumOf(facts: ServerFacts): Check {
-  const name = 'autovacuum'
+export function checkAutovacuum(facts: ServerFacts): Verdict {
   const { autovacuum, transactionAge, oldestTransactionSeconds, oldestTransactionPid, worstTable } = facts
   if (!autovacuum)
-    return {
-      name,
-      state: 'failed',
-      detail: 'is off: tables grow and claims slow down; alter system set autovacuum = on; select pg_reload_conf()',
-    }
+    return failed('is off: tables grow and claims slow down; alter system set autovacuum = on; select pg_reload_conf()')
   if (transactionAge > OLD_TRANSACTIONS)
-    return {
-      name,
-      state: 'failed',
-      detail: `the oldest transaction that is not frozen is ${Math.floor(transactionAge / 1e6)} million transactions old; the server stops at 2000 million; run: vacuumdb --all --freeze`,
-    }
+    return failed(
+      `the oldest transaction that is not frozen is ${Math.floor(transactionAge / 1e6)} million transactions old; the server stops at 2000 million; run: vacuumdb --all --freeze`,
+    )
   if ((oldestTransactionSeconds ?? 0) > LONG_TRANSACTION_SECONDS)
-    return {
-      name,
-      state: 'warning',
-      detail: `a transaction has been open for ${Math.round(oldestTransactionSeconds! / 60)} minutes, and nothing newer can be vacuumed; end it with: select pg_terminate_backend(${oldestTransactionPid})`,
-    }
-  if (worstTable && worstTable.dead > DEAD_ROWS && worstTable.dead > worstTable.live)
-    return {
-      name,
-      state: 'warning',
-      detail: `${worstTable.name} has ${worstTable.dead} dead rows, ${vacuumed(worstTable.vacuumedSecondsAgo)}; run: vacuum (analyze) ${worstTable.name}`,
-    }
-  return { name, state: 'ok', detail: 'is on and keeps up' }
+    return warning(
+      `a transaction has been open for ${Math.round(oldestTransactionSeconds! / 60)} minutes, and nothing newer can be vacuumed; end it with: select pg_terminate_backend(${oldestTransactionPid})`,
+    )
+  if (worstTable && worstTable.dead > DEAD_ROWS && worstTable.dead > worstTable.live) {
+    const { name, dead, vacuumedSecondsAgo: ago } = worstTable
+    const vacuumed = ago === null ? 'never vacuumed' : `vacuumed ${counted(Math.round(ago / 60), 'minute')} ago`
+    return warning(`${name} has ${dead} dead rows, ${vacuumed}; run: vacuum (analyze) ${name}`)
+  }
+  return ok('is on and keeps up')
 }
-
-const vacuumed = (secondsAgo: number | null) =>
-  secondsAgo === null ? 'never vacuumed' : `vacuumed ${counted(Math.round(secondsAgo / 60), 'minute')} ago`
-
-export type SessionFacts = Awaited<ReturnType<typeof readSession>>
 
 /** Whether the session settings arrive: with JIT on, as by default, Postgres would compile every statement. */
-export function sessionsOf(found: SessionFacts[]): Check {
-  const name = 'sessions'
-  if (found.every(({ jit, limitSeconds }) => jit === 'off' && limitSeconds > 0)) {
-    const [reads, sends] = found.map(({ limitSeconds }) => limitSeconds)
-    return { name, state: 'ok', detail: `JIT off; statements end after ${sends} s, reads after ${reads} s` }
-  }
-  const detail = `JIT is ${found.map(({ jit }) => jit).join(', ')} and statements end after ${found.map(({ limitSeconds }) => limitSeconds).join(', ')} s, although the gateway sets both: a connection pooler between it and Postgres resets them; connect directly`
-  return { name, state: 'failed', detail }
+export function checkSessions(sessions: SessionFacts[]): Verdict {
+  const limits = sessions.map(({ limitSeconds }) => limitSeconds)
+  const jit = sessions.map(session => session.jit)
+  if (jit.every(value => value === 'off') && limits.every(seconds => seconds > 0))
+    return ok(`JIT off; statements end after ${limits[1]} s, reads after ${limits[0]} s`)
+  return failed(
+    `JIT is ${jit.join(', ')} and statements end after ${limits.join(', ')} s, although the gateway sets both: a connection pooler between it and Postgres resets them; connect directly`,
+  )
 }
 
-export const readSessions = ({ pool, short, webhooks }: Reading['db']) =>
-  Promise.all([pool, short, webhooks].map(readSession))
-
-export function clockOf(databaseMs: number, ownMs: number): Check {
+export function checkClock(databaseMs: number, ownMs: number): Verdict {
   const offMs = Math.round(ownMs - databaseMs)
-  const name = 'clock'
-  if (Math.abs(offMs) <= CLOCK_TOLERANCE_MS) return { name, state: 'ok', detail: `${offMs} ms from the database's` }
-  const detail = `${Math.round(offMs / 1000)} s from the database's; the gateway uses the database's clock, but AWS refuses requests from a wrong clock: run an NTP client`
-  return { name, state: 'warning', detail }
+  if (Math.abs(offMs) <= CLOCK_TOLERANCE_MS) return ok(`${offMs} ms from the database's`)
+  return warning(
+    `${Math.round(offMs / 1000)} s from the database's; the gateway uses the database's clock, but AWS refuses requests from a wrong clock: run an NTP client`,
+  )
 }
 
-export function partitionsOf({ partitionsUntil, nowMs }: Pick<Health, 'partitionsUntil' | 'nowMs'>): Check {
-  const name = 'partitions'
+export function checkPartitions({ partitionsUntil, nowMs }: Pick<Health, 'partitionsUntil' | 'nowMs'>): Verdict {
   const tomorrow = new Date(nowMs + 86_400_000).toISOString().slice(0, 10).replaceAll('-', '')
-  if ((partitionsUntil ?? '') >= tomorrow)
-    return { name, state: 'ok', detail: `there until ${dayOf(partitionsUntil!)}` }
-  return { name, state: 'failed', detail: 'none for tomorrow; start the gateway, or run: email-gateway migrate' }
+  if (partitionsUntil === null || partitionsUntil < tomorrow)
+    return failed('none for tomorrow; start the gateway, or run: email-gateway migrate')
+  return ok(`there until ${partitionsUntil.replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3')}`)
 }
 
-const dayOf = (digits: string) => digits.replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3')
+/** `folder` of the embedded database; null: the disk of another server, where a small file can be written to see whether there is room. */
+export type DiskFacts =
+  | { folder: string; freeBytes: number; problem: string | null }
+  | { folder: null; hasSpace: boolean }
 
-const LOW_DISK_MEGABYTES = 1_024
-
-/** The disk of another server is not visible from here, but a small file can be written there. */
-export function serverDiskOf(hasSpace: boolean): Check {
-  const name = 'disk'
-  if (hasSpace) return { name, state: 'ok', detail: 'Postgres has room for a temporary file' }
-  const detail =
-    'the disk of Postgres is full: nothing is accepted, and outcomes wait to be written; free some space there, and all goes on by itself'
-  return { name, state: 'failed', detail }
+export function checkDisk(disk: DiskFacts): Verdict {
+  if (disk.folder === null)
+    return disk.hasSpace
+      ? ok('Postgres has room for a temporary file')
+      : failed(
+          'the disk of Postgres is full: nothing is accepted, and outcomes wait to be written; free some space there, and all goes on by itself',
+        )
+  if (disk.problem) return failed(disk.problem)
+  const megabytes = Math.floor(disk.freeBytes / MEGABYTE)
+  const free = `${megabytes} MB free for ${disk.folder}`
+  if (megabytes >= LOW_DISK_MEGABYTES) return ok(free)
+  return warning(`${free}; make room, or move DATA_DIR to a larger disk while the gateway is stopped`)
 }
-
-/** Of the embedded database. */
-export function diskOf(folder: string, freeBytes: number, problem: string | null): Check {
-  const name = 'disk'
-  if (problem) return { name, state: 'failed', detail: problem }
-  const megabytes = Math.floor(freeBytes / MEGABYTE)
-  const low = megabytes < LOW_DISK_MEGABYTES
-  const mend = low ? '; make room, or move DATA_DIR to a larger disk while the gateway is stopped' : ''
-  return { name, state: low ? 'warning' : 'ok', detail: `${megabytes} MB free for ${folder}${mend}` }
-}
-
-const LONG_SECONDS = 5
-const LONG_IDLE_SECONDS = 300
 
 /** Whether sending stands still because somebody holds a lock, such as an application with an open transaction. */
-export function locksOf(longest: LockWait | null): Check {
-  const name = 'locks'
-  if (longest === null || longest.seconds < LONG_SECONDS)
-    return { name, state: 'ok', detail: 'nothing waits for a lock' }
+export function checkLocks(longest: LockWait | null): Verdict {
+  if (longest === null || longest.seconds < LONG_WAIT_SECONDS) return ok('nothing waits for a lock')
   const { seconds, blockerPid, blockerRole } = longest
-  const detail = `a session has waited ${Math.round(seconds)} s for a lock of ${blockerRole}; end the session that holds it with: select pg_terminate_backend(${blockerPid})`
-  return { name, state: 'warning', detail }
+  return warning(
+    `a session has waited ${Math.round(seconds)} s for a lock of ${blockerRole}; end the session that holds it with: select pg_terminate_backend(${blockerPid})`,
+  )
 }
 
 /** It does nothing itself, so nothing waits for it that anybody would notice before the disk is full. */
-export function idleTransactionsOf(longest: IdleTransaction | null): Check[] {
+export function checkIdleTransactions(longest: IdleTransaction | null): Verdict[] {
   if (longest === null || longest.seconds < LONG_IDLE_SECONDS) return []
   const { pid, application, role, seconds } = longest
   const who = application ? `${application} (role ${role}, pid ${pid})` : `a session of ${role} (pid ${pid})`
-  const detail = `${who} has been idle in a transaction for ${Math.floor(seconds / 60)} minutes: vacuum cannot remove what it may still see, and retention waits for its tables; end it with: select pg_terminate_backend(${pid})`
-  return [{ name: 'locks', state: 'warning', detail }]
+  return [
+    warning(
+      `${who} has been idle in a transaction for ${Math.floor(seconds / 60)} minutes: vacuum cannot remove what it may still see, and retention waits for its tables; end it with: select pg_terminate_backend(${pid})`,
+    ),
+  ]
 }
 
 type TableFacts = { name: string; live: number; dead: number; vacuumedSecondsAgo: number | null }
@@ -263,15 +234,43 @@ export async function readRole(db: Queryable): Promise<RoleFacts> {
   return row!
 }
 
-/** Whether e-mails went out by this provider in the last day, some time ago, and whether any event of it has come since. */
-export type EventFlow = { sent: boolean; received: boolean }
+export async function readDisk(db: Queryable, folder: string | null): Promise<DiskFacts> {
+  if (!folder) return { folder: null, hasSpace: await hasDiskSpace(db) }
+  const [free, problem] = [await freeBytes(folder), await findDiskProblem(folder, NEEDED_BYTES)]
+  return { folder, freeBytes: free, problem }
+}
 
-const NEWEST = 2_000
+export type SessionFacts = { jit: string; limitSeconds: number }
 
-export async function readEventFlow(db: Queryable, provider: 'ses' | 'resend'): Promise<EventFlow> {
-  const [row] = await sql<EventFlow>(db, 'read-event-flow')`
-    select exists (select from (select provider, sent_at from email_outbox order by outbox_id desc limit ${literal(NEWEST)}) o
-         where split_part(provider, ':', 1) = ${provider} and sent_at between now() - interval '1 day' and now() - interval '10 minutes') as sent,
-       exists (select from provider_events where provider = ${provider} and received_at > now() - interval '1 day') as received`
+/** The settings that are in effect on a connection; a pooler may have ignored ours. */
+export async function readSession(db: Queryable): Promise<SessionFacts> {
+  const [row] = await sql<SessionFacts>(db, 'read-session')`
+    select current_setting('jit') as jit,
+       extract(epoch from current_setting('statement_timeout')::interval)::float8 as "limitSeconds"`
   return row!
+}
+
+export type LockWait = { seconds: number; blockerPid: number; blockerRole: string }
+
+/** The session of the gateway that waits longest for a lock, and who holds it; null: none waits. */
+export async function findLongestLockWait(db: Queryable): Promise<LockWait | null> {
+  const [row] = await sql<LockWait>(db, 'find-longest-lock-wait')`
+    select extract(epoch from clock_timestamp() - w.state_change)::float8 as seconds, b.pid as "blockerPid", b.usename as "blockerRole"
+     from pg_stat_activity w join pg_stat_activity b on b.pid = any(pg_blocking_pids(w.pid))
+     where w.datname = current_database() and w.wait_event_type = 'Lock'
+     -- The one that itself waits for nobody is the cause.
+     order by b.wait_event_type is not distinct from 'Lock', w.state_change limit 1`
+  return row ?? null
+}
+
+export type IdleTransaction = { pid: number; application: string; role: string; seconds: number }
+
+/** The session that has been idle in its transaction for longest: it does nothing, and keeps its snapshot and its locks. */
+export async function findIdleTransaction(db: Queryable): Promise<IdleTransaction | null> {
+  const [row] = await sql<IdleTransaction>(db, 'find-idle-transaction')`
+    select pid, application_name as application, usename as role,
+       extract(epoch from clock_timestamp() - state_change)::float8 as seconds
+     from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'
+     order by state_change limit 1`
+  return row ?? null
 }

@@ -1,8 +1,10 @@
-import type { Queryable } from '../../platform/postgres/query.ts'
+import { literal, type Queryable, sql } from '../../platform/postgres/query.ts'
 import { listTopics } from '../../providers/ses/sns.ts'
 import type { InUse } from '../../settings/processes.ts'
-import type { Check } from './command.ts'
-import { type EventFlow, readEventFlow } from './database.ts'
+import { failed, type Verdict, warning } from './verdict.ts'
+
+/** Whether e-mails went out by this provider in the last day, some time ago, and whether any event of it has come since. */
+type EventFlow = { sent: boolean; received: boolean }
 
 /** `topics`: those of `ses setup`. */
 export type EventSetup = { topics: string[]; flow: Record<'ses' | 'resend', EventFlow> }
@@ -14,15 +16,24 @@ export async function readEventSetup(db: Queryable): Promise<EventSetup> {
   }
 }
 
+const NEWEST = 2_000
+
+async function readEventFlow(db: Queryable, provider: 'ses' | 'resend'): Promise<EventFlow> {
+  const [row] = await sql<EventFlow>(db, 'read-event-flow')`
+    select exists (select from (select provider, sent_at from email_outbox order by outbox_id desc limit ${literal(NEWEST)}) o
+         where split_part(provider, ':', 1) = ${provider} and sent_at between now() - interval '1 day' and now() - interval '10 minutes') as sent,
+       exists (select from provider_events where provider = ${provider} and received_at > now() - interval '1 day') as received`
+  return row!
+}
+
 const SET_UP = 'email-gateway ses setup --url https://…'
 
 /** Without provider events, SENT is the last status of an e-mail, and bounces suppress nothing. */
-export function eventChecks({ settings, providers }: InUse, { topics, flow }: EventSetup): Check[] {
-  const name = 'events'
-  const checks: Check[] = []
+export function checkEvents({ settings, providers }: InUse, { topics, flow }: EventSetup): Verdict[] {
   const uses = (provider: string) => providers.some(entry => entry.split(':')[0] === provider)
-  const warn = (detail: string) => checks.push({ name, state: 'warning', detail })
   const known = [...(settings.SNS_TOPIC_ARNS ?? []), ...topics]
+  const verdicts: Verdict[] = []
+  const warn = (detail: string) => verdicts.push(warning(detail))
   if (uses('ses') && known.length === 0)
     warn(`SNS_TOPIC_ARNS is not set: bounces and complaints of Amazon SES are not received; run: ${SET_UP}`)
   if (uses('ses') && known.length > 0 && !settings.SES_CONFIGURATION_SET)
@@ -39,12 +50,12 @@ export function eventChecks({ settings, providers }: InUse, { topics, flow }: Ev
     )
   const otherRegion = known.filter(arn => settings.SNS_REGIONS && !settings.SNS_REGIONS.includes(arn.split(':')[3]!))
   if (otherRegion.length > 0)
-    checks.push({
-      name,
-      state: 'failed',
-      detail: `SNS_REGIONS lacks the region of ${otherRegion.join(', ')}: its messages are refused; add it, or remove SNS_REGIONS`,
-    })
-  return checks
+    verdicts.push(
+      failed(
+        `SNS_REGIONS lacks the region of ${otherRegion.join(', ')}: its messages are refused; add it, or remove SNS_REGIONS`,
+      ),
+    )
+  return verdicts
 }
 
 const isSilent = ({ sent, received }: EventFlow) => sent && !received

@@ -1,57 +1,57 @@
 import { type Company, listCompanies } from '../../companies/companies.ts'
 import type { Queryable } from '../../platform/postgres/query.ts'
 import { parseAddress } from '../../platform/text/addresses.ts'
-import type { makeProvider } from '../../providers/clients.ts'
+import type { ListedDomain } from '../../providers/resend/domains.ts'
 import { listTopics } from '../../providers/ses/sns.ts'
+import type { smtpTls } from '../../providers/smtp/smtp.ts'
 import { silenceAwsSdkWarning } from '../../settings/config.ts'
 import type { InUse } from '../../settings/processes.ts'
 import { recordedSettings } from '../../settings/recorded.ts'
 import type { Settings } from '../../settings/settings.ts'
-import type { Check } from './command.ts'
-import { sesChecks } from './ses.ts'
+import { checkSes, domainCommand, readSesFacts, type SesFacts } from './ses.ts'
+import { failed, type NamedVerdict, ok, type Verdict, warning } from './verdict.ts'
 
 const PROBE_MS = 20_000
 /** Each is one call to the provider. */
 const MAX_DOMAINS = 50
 
 /** Connects to every provider in use and authenticates, with the credentials of this shell. Sends nothing. */
-export async function probeChecks(inUse: InUse, config: Settings, db: Queryable): Promise<Check[]> {
+export async function probeProviders(inUse: InUse, config: Settings, db: Queryable): Promise<NamedVerdict[]> {
   const real = inUse.providers.filter(entry => entry !== 'capture')
-  if (real.length === 0) return [{ name: 'probe', state: 'ok', detail: 'capture needs no connection' }]
-  const { makeProvider: make } = await import('../../providers/clients.ts')
+  if (real.length === 0) return [{ name: 'probe', ...ok('capture needs no connection') }]
   const domains = senderDomains(await listCompanies(db), inUse.settings.EMAIL_FROM ?? config.EMAIL_FROM)
-  const found = await Promise.all(real.map(entry => differing(entry, inUse, config) ?? probe(entry, config, make)))
-  const details = await Promise.all(
-    real.map((entry, place) => (found[place]!.state === 'ok' ? detailsOf(entry, inUse, config, domains, db) : [])),
+  const found = await Promise.all(
+    real.map(async entry => checkDestination(entry, inUse, config) ?? probe(entry, config)),
   )
-  return [...found, ...details.flat()]
+  const details = await Promise.all(
+    real.map((entry, index) => (found[index]!.state === 'ok' ? checkDetails(entry, inUse, config, domains, db) : [])),
+  )
+  return [...found.map(verdict => ({ name: 'probe', ...verdict })), ...details.flat()]
 }
 
-async function probe(entry: string, config: Settings, make: typeof makeProvider): Promise<Check> {
-  const name = 'probe'
+async function probe(entry: string, config: Settings): Promise<Verdict> {
   const setting = missingSetting(entry, config)
-  if (setting) return { name, state: 'warning', detail: `${entry} is not tried: ${setting} is not set in this shell` }
-  const provider = await make(entry, config)
+  if (setting) return warning(`${entry} is not tried: ${setting} is not set in this shell`)
+  const { makeProvider } = await import('../../providers/clients.ts')
+  const provider = await makeProvider(entry, config)
   try {
-    const found = await provider.probe!(AbortSignal.timeout(PROBE_MS))
-    return { name, state: 'ok', detail: `${entry}: ${found}` }
+    return ok(`${entry}: ${await provider.probe!(AbortSignal.timeout(PROBE_MS))}`)
   } catch (error) {
-    const { name: kind, message } = error as Error
-    const why = kind === 'TimeoutError' || kind === 'AbortError' ? `no answer within ${PROBE_MS / 1000} s` : message
-    return { name, state: 'failed', detail: `${entry}: ${why || kind}` }
+    const { name, message } = error as Error
+    const why = name === 'TimeoutError' || name === 'AbortError' ? `no answer within ${PROBE_MS / 1000} s` : message
+    return failed(`${entry}: ${why || name}`)
   } finally {
     await provider.close()
   }
 }
 
 /** Set in this shell, but not as the gateway has it: its answer would be about another destination. */
-function differing(entry: string, { settings }: InUse, config: Settings): Check | null {
+function checkDestination(entry: string, { settings }: InUse, config: Settings): Verdict | null {
   const setting = DESTINATION[entry.split(':')[0]!]
   const own = setting && recordedSettings(config)[setting]
   if (!own || own === settings[setting]) return null
   const used = settings[setting] ? `it uses ${settings[setting]}` : 'it uses the default'
-  const detail = `${entry} is not tried: this shell's ${setting} is not that of the gateway; ${used}`
-  return { name: 'probe', state: 'warning', detail }
+  return warning(`${entry} is not tried: this shell's ${setting} is not that of the gateway; ${used}`)
 }
 
 const DESTINATION: Record<string, 'SMTP_URL' | 'RESEND_BASE_URL' | 'AWS_ENDPOINT_URL_SESV2'> = {
@@ -79,41 +79,40 @@ export function senderDomains(companies: Pick<Company, 'name' | 'fromDomains'>[]
 }
 
 /** What the provider knows about our account, domains and events. */
-async function detailsOf(
+async function checkDetails(
   entry: string,
   inUse: InUse,
   config: Settings,
   domains: Domains,
   db: Queryable,
-): Promise<Check[]> {
+): Promise<NamedVerdict[]> {
   if (entry === 'smtp') {
     const { smtpTls } = await import('../../providers/smtp/smtp.ts')
-    return [relayTlsOf(smtpTls(config.SMTP_URL!))]
+    return [{ name: 'smtp', ...checkRelayTls(smtpTls(config.SMTP_URL!)) }]
   }
   try {
-    return entry === 'resend' ? await askResend(config, domains) : await askSes(entry, inUse, config, domains, db)
+    if (entry !== 'resend') return checkSes(await askSes(entry, inUse, config, domains, db))
+    const listed = await listResendDomains(config)
+    return checkResendDomains(listed, domains).map(verdict => ({ name: 'domain', ...verdict }))
   } catch (error) {
-    return [notAsked(entry, error as Error & { action?: string })]
+    // Credentials that may only send are usual: what they may not read is not checked.
+    const { action, message } = error as Error & { action?: string }
+    const what = action ? `${action}: ${message}` : message
+    return [{ name: entry.split(':')[0]!, ...warning(`${entry} is not checked further: ${what}`) }]
   }
 }
 
-/** Credentials that may only send are usual: what they may not read is not checked. */
-function notAsked(entry: string, { action, message }: Error & { action?: string }): Check {
-  const what = action ? `${action}: ${message}` : message
-  return { name: entry.split(':')[0]!, state: 'warning', detail: `${entry} is not checked further: ${what}` }
-}
-
-async function askResend(config: Settings, wanted: Domains): Promise<Check[]> {
+/** null: the key is for sending only, and may not read them. */
+async function listResendDomains(config: Settings): Promise<ListedDomain[] | null> {
   const { resendDomains } = await import('../../providers/resend/domains.ts')
   const { RESEND_BASE_URL } = await import('../../providers/resend/resend.ts')
   const baseUrl = config.RESEND_BASE_URL ?? RESEND_BASE_URL
-  const listed = await resendDomains({ apiKey: config.RESEND_API_KEY!, baseUrl })
-    .list()
-    .catch(error => {
-      if (/restricted/i.test(error.message)) return null
-      throw error
-    })
-  return resendDomainChecks({ listed, wanted })
+  try {
+    return await resendDomains({ apiKey: config.RESEND_API_KEY!, baseUrl }).list()
+  } catch (error) {
+    if (/restricted/i.test((error as Error).message)) return null
+    throw error
+  }
 }
 
 async function askSes(
@@ -122,10 +121,9 @@ async function askSes(
   config: Settings,
   domains: Domains,
   db: Queryable,
-): Promise<Check[]> {
+): Promise<SesFacts> {
   silenceAwsSdkWarning()
-  const { readSesFacts } = await import('./ses.ts')
-  const facts = await readSesFacts({
+  return readSesFacts({
     entry,
     region: entry.split(':')[1] ?? config.AWS_REGION!,
     sesEndpoint: config.AWS_ENDPOINT_URL_SESV2,
@@ -134,43 +132,30 @@ async function askSes(
     topicArns: [...new Set([...(settings.SNS_TOPIC_ARNS ?? []), ...(await listTopics(db))])],
     domains,
   })
-  return sesChecks(facts)
 }
 
-export type TlsOfRelay = 'always' | 'offered' | 'never' | 'local'
-
-const WHEN: Record<TlsOfRelay, string> = {
-  always: 'is encrypted, or not sent',
-  local: 'does not leave this machine',
-  offered: 'is encrypted only if the relay offers it: use smtps://, or add ?requireTLS=true to SMTP_URL',
-  never: 'is never encrypted: remove ignoreTLS from SMTP_URL',
+export function checkRelayTls(tls: ReturnType<typeof smtpTls>): Verdict {
+  switch (tls) {
+    case 'always':
+      return ok('mail to the relay is encrypted, or not sent')
+    case 'local':
+      return ok('mail to the relay does not leave this machine')
+    case 'offered':
+      return warning(
+        'mail to the relay is encrypted only if the relay offers it: use smtps://, or add ?requireTLS=true to SMTP_URL',
+      )
+    case 'never':
+      return warning('mail to the relay is never encrypted: remove ignoreTLS from SMTP_URL')
+  }
 }
 
-export function relayTlsOf(tls: TlsOfRelay): Check {
-  const state = tls === 'offered' || tls === 'never' ? 'warning' : 'ok'
-  return { name: 'smtp', state, detail: `mail to the relay ${WHEN[tls]}` }
-}
-
-export type ResendFacts = { listed: { name: string; status: string }[] | null; wanted: Map<string, string[]> }
-
-/** listed null: the key is for sending only, and may not read them. */
-export function resendDomainChecks({ listed, wanted }: ResendFacts): Check[] {
-  const name = 'domain'
-  if (listed === null) return [{ name, state: 'ok', detail: 'not checked at Resend: the API key is for sending only' }]
-  return [...wanted].map(([domain, companies]): Check => {
-    const status = listed.find(one => one.name.toLowerCase() === domain)?.status
-    const company = companies[0] === undefined ? '--company NAME' : `--company ${companies[0]}`
-    if (status === 'verified') return { name, state: 'ok', detail: `${domain} is verified at Resend` }
-    if (status === undefined)
-      return {
-        name,
-        state: 'failed',
-        detail: `Resend does not have ${domain}; run: email-gateway domain add ${domain} ${company}`,
-      }
-    return {
-      name,
-      state: 'failed',
-      detail: `${domain} is ${status} at Resend; run: email-gateway domain check ${domain} ${company}`,
-    }
+export function checkResendDomains(listed: ListedDomain[] | null, wanted: Domains): Verdict[] {
+  if (listed === null) return [ok('not checked at Resend: the API key is for sending only')]
+  return [...wanted].map(([domain, companies]) => {
+    const status = listed.find(({ name }) => name.toLowerCase() === domain)?.status
+    if (status === 'verified') return ok(`${domain} is verified at Resend`)
+    return status === undefined
+      ? failed(`Resend does not have ${domain}; run: ${domainCommand('add', domain, companies)}`)
+      : failed(`${domain} is ${status} at Resend; run: ${domainCommand('check', domain, companies)}`)
   })
 }

@@ -13,7 +13,7 @@ import {
   sesClient,
   snsClient,
 } from '../../providers/ses/setup.ts'
-import type { Check } from './command.ts'
+import { failed, type NamedVerdict, ok, type Verdict, warning } from './verdict.ts'
 
 export type IdentityFacts = {
   domain: string
@@ -35,97 +35,67 @@ export type SesFacts = {
 const QUOTA_SHARE = 0.8
 const SET_UP = 'email-gateway ses setup --url https://…'
 
-export function sesChecks(facts: SesFacts): Check[] {
-  return [accountOf(facts), ...configurationOf(facts), ...topicsOf(facts), ...facts.identities.flatMap(identityOf)]
-}
-
-function accountOf({ entry, account }: SesFacts): Check {
-  const name = 'ses'
-  const { production, max24Hours, sent24Hours } = account
-  if (!production)
-    return {
-      name,
-      state: 'warning',
-      detail: `${entry}: the account is in the sandbox, and sends to verified addresses only; ask for production access: aws sesv2 put-account-details --production-access-enabled --mail-type TRANSACTIONAL --website-url https://…`,
-    }
-  // -1 means no limit.
-  if (max24Hours > 0 && sent24Hours >= max24Hours * QUOTA_SHARE)
-    return {
-      name,
-      state: 'warning',
-      detail: `${entry}: ${sent24Hours} of ${max24Hours} e-mails of the daily quota are spent; ask for more: aws service-quotas list-service-quotas --service-code ses`,
-    }
-  return { name, state: 'ok', detail: `${entry}: production, ${sent24Hours} of ${max24Hours} e-mails in 24 hours` }
-}
-
-function configurationOf({ entry, configurationSet, destinations, topics }: SesFacts): Check[] {
-  const name = 'ses'
-  // Whether it is set at all is the check of `events`.
-  if (!configurationSet) return []
-  if (!configurationSet.exists)
-    return [
-      {
-        name,
-        state: 'failed',
-        detail: `${entry}: there is no configuration set ${configurationSet.name}, and SES refuses e-mails that name it; run: ${SET_UP} --name ${configurationSet.name}`,
-      },
-    ]
-  const publishing = destinations.filter(({ topicArn }) => topics.some(({ arn }) => arn === topicArn))
-  if (publishing.length === 0)
-    return [
-      {
-        name,
-        state: 'failed',
-        detail: `${entry}: the configuration set ${configurationSet.name} reports to no topic of this gateway; run: ${SET_UP} --name ${configurationSet.name}`,
-      },
-    ]
-  const types = new Set(publishing.filter(({ enabled }) => enabled).flatMap(({ eventTypes }) => eventTypes))
-  const missing = SES_EVENT_TYPES.filter(type => !types.has(type))
-  if (missing.length === 0)
-    return [{ name, state: 'ok', detail: `${entry}: ${configurationSet.name} reports every event that is used` }]
+export function checkSes(facts: SesFacts): NamedVerdict[] {
   return [
-    {
-      name,
-      state: 'warning',
-      detail: `${entry}: ${configurationSet.name} does not report ${missing.join(', ')}; run: ${SET_UP} --name ${configurationSet.name}`,
-    },
+    ...[checkAccount(facts), ...checkConfiguration(facts)].map(verdict => ({ name: 'ses', ...verdict })),
+    ...facts.topics.map(topic => ({ name: 'sns', ...checkTopic(topic) })),
+    ...facts.identities.map(identity => ({ name: 'domain', ...checkIdentity(identity) })),
   ]
 }
 
-function topicsOf({ topics }: SesFacts): Check[] {
-  const name = 'sns'
-  return topics.map(({ arn, exists, publishAllowed, endpoints }): Check => {
-    const failed = (what: string): Check => ({ name, state: 'failed', detail: `${arn} ${what}; run: ${SET_UP}` })
-    if (!exists) return failed('does not exist')
-    const ours = endpoints.filter(({ url }) => url.split('?')[0]!.endsWith(SES_EVENTS_PATH))
-    if (ours.length === 0) return failed(`has no subscription of ${SES_EVENTS_PATH}`)
-    if (!ours.some(({ confirmed }) => confirmed)) return failed('has a subscription that is not confirmed')
-    if (!publishAllowed)
-      return {
-        name,
-        state: 'warning',
-        detail: `${arn} has no policy of ours that lets only SES of this account publish; run: ${SET_UP}`,
-      }
-    return { name, state: 'ok', detail: `${arn} is subscribed by ${ours[0]!.url}` }
-  })
+function checkAccount({ entry, account: { production, max24Hours, sent24Hours } }: SesFacts): Verdict {
+  if (!production)
+    return warning(
+      `${entry}: the account is in the sandbox, and sends to verified addresses only; ask for production access: aws sesv2 put-account-details --production-access-enabled --mail-type TRANSACTIONAL --website-url https://…`,
+    )
+  // -1 means no limit.
+  if (max24Hours > 0 && sent24Hours >= max24Hours * QUOTA_SHARE)
+    return warning(
+      `${entry}: ${sent24Hours} of ${max24Hours} e-mails of the daily quota are spent; ask for more: aws service-quotas list-service-quotas --service-code ses`,
+    )
+  return ok(`${entry}: production, ${sent24Hours} of ${max24Hours} e-mails in 24 hours`)
 }
 
-function identityOf({ domain, companies, found }: IdentityFacts): Check[] {
-  const name = 'domain'
-  const company = companies[0] === undefined ? '--company NAME' : `--company ${companies[0]}`
-  const add = `email-gateway domain add ${domain} ${company}`
-  const check = `email-gateway domain check ${domain} ${company}`
-  if (!found) return [{ name, state: 'failed', detail: `Amazon SES does not have ${domain}; run: ${add}` }]
-  if (!found.verified)
-    return [{ name, state: 'failed', detail: `${domain} is not verified (DKIM ${found.dkim}); run: ${check}` }]
-  if (found.dkim !== 'SUCCESS')
-    return [{ name, state: 'warning', detail: `${domain} is sent without DKIM (${found.dkim}); run: ${check}` }]
-  if (found.mailFrom !== 'SUCCESS')
-    return [
-      { name, state: 'warning', detail: `${domain} has no MAIL FROM of its own (${found.mailFrom}); run: ${check}` },
-    ]
-  return [{ name, state: 'ok', detail: `${domain}: verified, DKIM, MAIL FROM` }]
+function checkConfiguration({ entry, configurationSet, destinations, topics }: SesFacts): Verdict[] {
+  // Whether it is set at all is the check of `events`.
+  if (!configurationSet) return []
+  const { name, exists } = configurationSet
+  const setUp = `run: ${SET_UP} --name ${name}`
+  if (!exists)
+    return [failed(`${entry}: there is no configuration set ${name}, and SES refuses e-mails that name it; ${setUp}`)]
+  const publishing = destinations.filter(({ topicArn }) => topics.some(({ arn }) => arn === topicArn))
+  if (publishing.length === 0)
+    return [failed(`${entry}: the configuration set ${name} reports to no topic of this gateway; ${setUp}`)]
+  const types = new Set(publishing.filter(({ enabled }) => enabled).flatMap(({ eventTypes }) => eventTypes))
+  const missing = SES_EVENT_TYPES.filter(type => !types.has(type))
+  if (missing.length === 0) return [ok(`${entry}: ${name} reports every event that is used`)]
+  return [warning(`${entry}: ${name} does not report ${missing.join(', ')}; ${setUp}`)]
 }
+
+function checkTopic({ arn, exists, publishAllowed, endpoints }: SesFacts['topics'][number]): Verdict {
+  const setUp = `run: ${SET_UP}`
+  if (!exists) return failed(`${arn} does not exist; ${setUp}`)
+  const ours = endpoints.filter(({ url }) => url.split('?')[0]!.endsWith(SES_EVENTS_PATH))
+  if (!ours[0]) return failed(`${arn} has no subscription of ${SES_EVENTS_PATH}; ${setUp}`)
+  if (!ours.some(({ confirmed }) => confirmed))
+    return failed(`${arn} has a subscription that is not confirmed; ${setUp}`)
+  if (!publishAllowed)
+    return warning(`${arn} has no policy of ours that lets only SES of this account publish; ${setUp}`)
+  return ok(`${arn} is subscribed by ${ours[0].url}`)
+}
+
+function checkIdentity({ domain, companies, found }: IdentityFacts): Verdict {
+  const check = domainCommand('check', domain, companies)
+  if (!found) return failed(`Amazon SES does not have ${domain}; run: ${domainCommand('add', domain, companies)}`)
+  if (!found.verified) return failed(`${domain} is not verified (DKIM ${found.dkim}); run: ${check}`)
+  if (found.dkim !== 'SUCCESS') return warning(`${domain} is sent without DKIM (${found.dkim}); run: ${check}`)
+  if (found.mailFrom !== 'SUCCESS')
+    return warning(`${domain} has no MAIL FROM of its own (${found.mailFrom}); run: ${check}`)
+  return ok(`${domain}: verified, DKIM, MAIL FROM`)
+}
+
+export const domainCommand = (action: 'add' | 'check', domain: string, [company = 'NAME']: string[]) =>
+  `email-gateway domain ${action} ${domain} --company ${company}`
 
 /** `domains`: sender domains with the companies that have them. */
 export type SesQuestions = AwsOptions & {

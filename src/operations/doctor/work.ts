@@ -1,11 +1,50 @@
 import type { CompanyStandingRow } from '../../companies/reputation.ts'
 import { counted } from '../../console/words.ts'
-import type { Health } from '../../outbox/health.ts'
+import { DUE_SINCE } from '../../outbox/claim.ts'
 import type { InboxState } from '../../outbox/provider-events.ts'
+import { type Queryable, sql } from '../../platform/postgres/query.ts'
 import type { ProviderRow } from '../../providers/state.ts'
 import { rateAfter } from '../../providers/throttle.ts'
 import type { RunningProcess } from '../../settings/processes.ts'
-import type { Check } from './command.ts'
+import { failed, type NamedVerdict, ok, type Verdict, warning } from './verdict.ts'
+
+export type Health = {
+  version: number
+  /** Milliseconds since 1970, by the database's clock. */
+  nowMs: number
+  /** The last day from today on that has the partitions of every table. */
+  partitionsUntil: string | null
+  /** Ready e-mails, and those of them that paused companies hold back. */
+  waiting: number
+  held: number
+  /** Since it became due. Not of a paused company, whose mail waits for an administrator. */
+  oldestWaitingSeconds: number | null
+  unknown: number
+  deadLetters: number
+  workers: { host: string; pid: number; lane: string; concurrency: number }[]
+  expiredLeases: number
+}
+
+/** Counts up to 100 000, so that the query stays cheap with a large backlog. */
+export async function readHealth(db: Queryable): Promise<Health> {
+  const [row] = await sql<Health>(db, 'read-health')`
+    select current_setting('server_version_num')::int as version, (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs",
+       (select to_char(min(day) - interval '1 day', 'YYYYMMDD')
+        from generate_series(date_trunc('day', now() at time zone 'UTC'), now() at time zone 'UTC' + interval '30 days', interval '1 day') day
+        cross join unnest(array['email_outbox', 'email_recipients', 'email_content', 'email_attachments', 'email_events']) parent
+        where not exists (select from pg_inherits where inhparent = parent::regclass
+          and inhrelid = to_regclass(parent || '_' || to_char(day, 'YYYYMMDD')))) as "partitionsUntil",
+       (select count(*) from (select from email_ready limit 100000) r)::int as waiting,
+       (select count(*) from (select from companies c join email_ready r using (company_id) where c.paused_at is not null limit 100000) r)::int as held,
+       (select extract(epoch from now() - min(${DUE_SINCE}))::float8 from (
+          select outbox_id from email_ready where company_id not in (select company_id from companies where paused_at is not null) limit 100000) r
+        join email_outbox o using (outbox_id)) as "oldestWaitingSeconds",
+       (select count(*) from unknown_sends)::int as unknown, (select count(*) from dead_letters)::int as "deadLetters",
+       coalesce((select json_agg(json_build_object('host', host, 'pid', pid, 'lane', lane, 'concurrency', concurrency) order by started_at)
+         from workers where seen_at > now() - interval '15 seconds'), '[]') as workers,
+       (select count(*) from leases where expires_at < now() - interval '30 seconds')::int as "expiredLeases"`
+  return row!
+}
 
 /** As the alert EmailsWaiting. */
 const OLD_SECONDS = 300
@@ -18,55 +57,42 @@ type Roles = Pick<RunningProcess, 'role'>[]
 
 const hasApi = (processes: Roles) => processes.some(one => one.role !== 'worker')
 
-export function workersOf(health: Health, lane: string, processes: Roles): Check {
-  const name = 'workers'
+export function checkWorkers(health: Health, lane: string, processes: Roles): Verdict {
   const { workers: alive, expiredLeases, waiting, held } = health
   if (alive.length === 0) {
     // Without mail and without an API it is a gateway that was stopped, not a broken one.
     const isBroken = waiting > held || hasApi(processes)
     const start = hasApi(processes) ? 'email-gateway start --role worker' : 'email-gateway start'
     const detail = `none alive: nothing is being sent; start one with: ${start}`
-    return { name, state: isBroken ? 'failed' : 'warning', detail }
+    return isBroken ? failed(detail) : warning(detail)
   }
-  const slots = alive.reduce((sum, one) => sum + one.concurrency, 0)
-  const onOtherLane = alive.filter(one => one.lane !== lane)
-  if (onOtherLane.length > 0)
-    return {
-      name,
-      state: 'warning',
-      detail: `some use another lane than ${lane}: set the same REDIS_URL for all of them`,
-    }
-  if (expiredLeases > 0)
-    return {
-      name,
-      state: 'warning',
-      detail: `${counted(expiredLeases, 'lease')} expired: no worker is running housekeeping`,
-    }
-  return { name, state: 'ok', detail: `${alive.length} alive, concurrency ${slots}` }
+  if (alive.some(worker => worker.lane !== lane))
+    return warning(`some use another lane than ${lane}: set the same REDIS_URL for all of them`)
+  if (expiredLeases > 0) return warning(`${counted(expiredLeases, 'lease')} expired: no worker is running housekeeping`)
+  const slots = alive.reduce((sum, { concurrency }) => sum + concurrency, 0)
+  return ok(`${alive.length} alive, concurrency ${slots}`)
 }
 
 /** Only a warning: mail can also come by SQL. */
-export function apisOf(processes: Roles): Check[] {
+export function checkApi(processes: Roles): Verdict[] {
   if (processes.length === 0 || hasApi(processes)) return []
-  const detail =
-    'no process accepts mail by HTTP; unless all of it comes by SQL, start one with: email-gateway start --role api'
-  return [{ name: 'api', state: 'warning', detail }]
+  return [
+    warning(
+      'no process accepts mail by HTTP; unless all of it comes by SQL, start one with: email-gateway start --role api',
+    ),
+  ]
 }
 
-export function providerOf(row: ProviderRow): Check {
-  const name = 'provider'
-  if (row.state === 'closed')
-    return { name, state: 'ok', detail: `${row.name} is not parked${rateOf(row.ratePerSecond)}${slowedTo(row)}` }
-  const since = row.openedAt?.toISOString()
-  return {
-    name,
-    state: 'failed',
-    detail: `${row.name} parked since ${since} because of ${row.reasonCode}: ${row.reason}; ${nextTry(row.probeInMs)}`,
+export function checkProvider(row: ProviderRow): Verdict {
+  const { name, state, openedAt, reasonCode, reason, probeInMs, ratePerSecond } = row
+  if (state === 'closed') {
+    const rate = ratePerSecond === null ? '' : `, ${ratePerSecond} recipients per second`
+    return ok(`${name} is not parked${rate}${slowedTo(row)}`)
   }
-}
-
-function nextTry(inMs: number | null): string {
-  return inMs === null || inMs <= 0 ? 'it is tried again now' : `it is tried again in ${Math.ceil(inMs / 1000)} s`
+  const nextTry = probeInMs === null || probeInMs <= 0 ? 'now' : `in ${Math.ceil(probeInMs / 1000)} s`
+  return failed(
+    `${name} parked since ${openedAt?.toISOString()} because of ${reasonCode}: ${reason}; it is tried again ${nextTry}`,
+  )
 }
 
 /** The reduced send rate after the provider throttled; it recovers by itself. */
@@ -76,60 +102,50 @@ function slowedTo({ slowFrom, slowTo, slowedAgoMs }: ProviderRow): string {
   return `; it throttled ${Math.round(slowedAgoMs! / 1000)} s ago, so at most ${rate.toPrecision(2)} a second for now`
 }
 
-const rateOf = (rate: number | null) => (rate === null ? '' : `, ${rate} recipients per second`)
-
-/** Whether waiting is explained by a provider that is parked or throttles, or by a send rate. */
-export function isSlow(providers: ProviderRow[], companies: { ratePerSecond: number | null }[]): boolean {
-  const isLimited = ({ state, ratePerSecond, slowedAgoMs }: ProviderRow) =>
-    state === 'open' || ratePerSecond !== null || slowedAgoMs !== null
-  return providers.some(isLimited) || companies.some(one => one.ratePerSecond !== null)
-}
-
-/** `slow`: something is known to hold mail back, such as a parked provider or a send rate. */
-export function backlogOf({ waiting, held, oldestWaitingSeconds, unknown }: Health, slow: boolean): Check {
+/** Mail may wait for longer while a provider is parked or throttles, or a send rate holds it back. */
+export function checkBacklog(
+  { waiting, held, oldestWaitingSeconds, unknown }: Health,
+  providers: ProviderRow[],
+  companies: { ratePerSecond: number | null }[],
+): Verdict {
+  const isExplained =
+    companies.some(({ ratePerSecond }) => ratePerSecond !== null) ||
+    providers.some(
+      ({ state, ratePerSecond, slowedAgoMs }) => state === 'open' || ratePerSecond !== null || slowedAgoMs !== null,
+    )
   const ofPaused = held === 0 ? '' : `, ${held} of them of paused companies`
-  const oldest = oldestWaitingSeconds === null ? '' : `, the oldest for ${Math.round(oldestWaitingSeconds)} s`
-  const isOld = (oldestWaitingSeconds ?? 0) > (slow ? OLD_SECONDS : UNEXPLAINED_SECONDS)
-  const mend = isOld ? '; see why with: email-gateway email list --status PENDING, then email explain ID' : ''
-  const detail = `${waiting} ready${ofPaused}${oldest}; ${unknown} of unknown outcome${mend}`
-  return { name: 'backlog', state: isOld ? 'warning' : 'ok', detail }
+  const detail = `${waiting} ready${ofPaused}${oldest(oldestWaitingSeconds)}; ${unknown} of unknown outcome`
+  if ((oldestWaitingSeconds ?? 0) <= (isExplained ? OLD_SECONDS : UNEXPLAINED_SECONDS)) return ok(detail)
+  return warning(`${detail}; see why with: email-gateway email list --status PENDING, then email explain ID`)
 }
 
-export function inboxOf({ waiting, oldestSeconds }: InboxState): Check {
-  const oldest = oldestSeconds === null ? '' : `, the oldest for ${Math.round(oldestSeconds)} s`
-  const isOld = (oldestSeconds ?? 0) > OLD_SECONDS
-  const mend = isOld ? '; a worker processes them: email-gateway start' : ''
-  return {
-    name: 'inbox',
-    state: isOld ? 'warning' : 'ok',
-    detail: `${counted(waiting, 'provider event')} to process${oldest}${mend}`,
-  }
+export function checkInbox({ waiting, oldestSeconds }: InboxState): Verdict {
+  const detail = `${counted(waiting, 'provider event')} to process${oldest(oldestSeconds)}`
+  if ((oldestSeconds ?? 0) <= OLD_SECONDS) return ok(detail)
+  return warning(`${detail}; a worker processes them: email-gateway start`)
 }
 
-export function standingsOf(companies: CompanyStandingRow[]): Check[] {
-  return companies.flatMap(({ name: company, warnReason, pausedAt, pauseReason, pausedBy }): Check[] => {
-    const resume = `email-gateway company resume ${company} --reason TEXT`
-    const name = pausedAt && pausedBy !== 'reputation' ? 'paused' : 'reputation'
-    if (pausedAt)
-      return [{ name, state: 'warning', detail: `${company} is paused by ${pausedBy}: ${pauseReason}; ${resume}` }]
-    return warnReason ? [{ name, state: 'warning', detail: `${company} is warned: ${warnReason}` }] : []
+const oldest = (seconds: number | null) => (seconds === null ? '' : `, the oldest for ${Math.round(seconds)} s`)
+
+export function checkStandings(companies: CompanyStandingRow[]): NamedVerdict[] {
+  return companies.flatMap(({ name: company, warnReason, pausedAt, pauseReason, pausedBy }): NamedVerdict[] => {
+    if (pausedAt) {
+      const name = pausedBy === 'reputation' ? 'reputation' : 'paused'
+      const resume = `email-gateway company resume ${company} --reason TEXT`
+      return [{ name, ...warning(`${company} is paused by ${pausedBy}: ${pauseReason}; ${resume}`) }]
+    }
+    return warnReason ? [{ name: 'reputation', ...warning(`${company} is warned: ${warnReason}`) }] : []
   })
 }
 
-export function deadLettersOf({ deadLetters: count }: Pick<Health, 'deadLetters'>): Check {
-  const state = count > MANY_DEAD_LETTERS ? 'warning' : 'ok'
-  return {
-    name: 'dlq',
-    state,
-    detail: `${counted(count, 'dead letter')}${state === 'ok' ? '' : ': email-gateway dlq list'}`,
-  }
+export function checkDeadLetters({ deadLetters }: Pick<Health, 'deadLetters'>): Verdict {
+  const detail = counted(deadLetters, 'dead letter')
+  return deadLetters > MANY_DEAD_LETTERS ? warning(`${detail}: email-gateway dlq list`) : ok(detail)
 }
 
 /** E-mails in no place, as counted last. */
-export function ledgerOf({ open, acknowledged }: { open: number; acknowledged: number }): Check {
-  const name = 'ledger'
+export function checkLedger({ open, acknowledged }: { open: number; acknowledged: number }): Verdict {
   const known = acknowledged === 0 ? '' : `, but for ${acknowledged} acknowledged`
-  if (open === 0) return { name, state: 'ok', detail: `accepted = ended + waiting + unknown${known}` }
-  const detail = `${counted(open, 'accepted e-mail')} missing; see which, and what to do, with: email-gateway ledger`
-  return { name, state: 'failed', detail }
+  if (open === 0) return ok(`accepted = ended + waiting + unknown${known}`)
+  return failed(`${counted(open, 'accepted e-mail')} missing; see which, and what to do, with: email-gateway ledger`)
 }

@@ -25,7 +25,7 @@ const answerSchema = z.union([storedSchema, z.object({ confirmed: z.literal(true
 const common = { tags: ['Provider events'], security: [] }
 const refusals = problemAnswers(400, 401, 403, 413, 415, 503)
 
-/** Answers when the event is stored. It is processed later, by pipeline/feedback.ts. */
+/** Answers when the event is stored. It is processed later, by feedback.ts. */
 export async function providerEventRoutes(
   app: App,
   deps: ProviderEventDeps,

@@ -50,7 +50,7 @@ export async function attemptAndSettle(
   }))
 }
 
-/** Step 4: write the outcome (`Outcome` in sending/outcome.ts): sent, retry, dead, unknown, postponed, back to ready and so on. */
+/** Step 4: write the outcome (`Outcome` in attempt/outcome.ts): sent, retry, dead, unknown, postponed, back to ready and so on. */
 async function settleEmail(claimed: ClaimedEmail, attempt: Attempt, deps: SettleDeps): Promise<void> {
   const { outcome, call } = attempt
   const email = claimed.email

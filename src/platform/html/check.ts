@@ -161,7 +161,7 @@ function startHtmlThread(linkSchemes: readonly string[]): Worker {
 }
 
 /**
- * Raise it when a change of the rules can change a result (proof.test.ts notices every change of the files): HTML that was
+ * Raise it when a change of the rules can change a result (check-proof.test.ts notices every change of the files): HTML that was
  * checked by an older version is then checked again.
  */
 export const HTML_RULES_VERSION = 4

@@ -43,6 +43,23 @@ export const TEMPLATE_RULES = [
 export type TemplateRule = (typeof TEMPLATE_RULES)[number]
 export type HtmlCode = Extract<TemplateRule, `HTML_${string}`>
 
+/** What can be wrong with a CSV of suppressions, as a whole or with one of its lines. */
+export const CSV_RULES = [
+  'CSV_UNKNOWN_COLUMN',
+  'CSV_COLUMN_TWICE',
+  'CSV_COLUMN_MISSING',
+  'CSV_TOO_MANY_LINES',
+  'CSV_LINE_TOO_LONG',
+  'CSV_FIELDS',
+  'CSV_QUOTE',
+  'CSV_ADDRESS',
+  'CSV_HASH',
+  'CSV_REASON',
+  'CSV_EXPIRY',
+  'CSV_COMPANY',
+] as const
+export type CsvRule = (typeof CSV_RULES)[number]
+
 /** Programs that write their own sentence need the limit beside the message. */
 export const fieldProblemSchema = z.object({
   path: z.string().describe('Such as `attachments[0].filename`'),
@@ -53,7 +70,10 @@ export const fieldProblemSchema = z.object({
     .enum(['characters', 'items', 'bytes', 'days'])
     .optional()
     .describe('What the limit counts; without it, the value itself'),
-  rule: z.enum(TEMPLATE_RULES).optional().describe('Of a template and its HTML: which of their rules was broken'),
+  rule: z
+    .enum([...TEMPLATE_RULES, ...CSV_RULES])
+    .optional()
+    .describe('Of a template, its HTML, or a CSV: which of their rules was broken'),
   name: z.string().optional().describe('What it is about, such as the tag, the filter or the variable'),
   line: z.int().optional().describe('In the template, from 1; also `column`'),
   column: z.int().optional(),
@@ -61,7 +81,7 @@ export const fieldProblemSchema = z.object({
 export type FieldProblem = z.output<typeof fieldProblemSchema>
 export type Limit = Pick<FieldProblem, 'limit' | 'unit'>
 
-/** Why an e-mail is not accepted. Only http/problem.ts translates this into HTTP statuses. */
+/** Why an e-mail is not accepted. Only web/problem.ts translates this into HTTP statuses. */
 export type Refusal =
   | {
       code:

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createSqlAccess, revokeSqlAccess, roleNameOf, scramVerifier } from '../../../src/companies/sql-access.ts'
-import { findLongestLockWait } from '../../../src/outbox/health.ts'
+import { findLongestLockWait } from '../../../src/operations/doctor/database.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../../support/gateway.ts'
 import { sendOk, untilStatus } from '../../support/mail.ts'
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { insertCompany } from '../../../src/companies/companies.ts'
-import { replayNamed } from '../../../src/dead-letters/replay.ts'
+import { replayNamed } from '../../../src/dead-letters/jobs.ts'
 import { returnExpiredLeases } from '../../../src/outbox/leases.ts'
 import { purgeProviderEvents, storeProviderEvents } from '../../../src/outbox/provider-events.ts'
 import { settleAttempts } from '../../../src/outbox/settle.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { replayNamed } from '../../../src/dead-letters/replay.ts'
+import { replayNamed } from '../../../src/dead-letters/jobs.ts'
 import { listEvents } from '../../../src/emails/emails.ts'
 import { returnExpiredLeases } from '../../../src/outbox/leases.ts'
 import { loadEmailsToSend } from '../../../src/outbox/load.ts'

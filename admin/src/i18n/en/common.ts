@@ -86,7 +86,6 @@ export const common = {
   },
   copy: { copy: 'Copy', copied: 'Copied' },
   secret: {
-    title: 'Copy it now',
     once: 'It is shown this one time and cannot be shown again.',
     done: 'I have copied it',
   },

@@ -34,7 +34,6 @@ export const overview = {
     until: 'counted from {{from}} to {{time}}',
     time: 'Time',
     day: 'Day',
-    empty: 'No e-mail was accepted in this range.',
   },
   queue: {
     title: 'What waits?',

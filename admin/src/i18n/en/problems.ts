@@ -59,7 +59,7 @@ export const fieldProblems = {
   place: 'line {{line}}, column {{column}}: {{what}}',
 }
 
-/** The rules of templates. `words` are the engine's own, as a detail. What the rules of HTML say is English already. */
+/** The rules of templates. `words` are the engine's own, as a detail. What the gateway says of HTML and of a CSV is English already. */
 export const templateRules = {
   UNKNOWN_TAG: 'there is no tag {{name}}',
   TAG_WITHOUT_BEGINNING: '{{name}} has no tag before it that it belongs to',
@@ -81,4 +81,4 @@ export const templateRules = {
   TAGS_TOO_LONG: 'all tags together may have at most {{limit, number}} characters',
   NESTED_TOO_DEEP: 'may be nested at most {{limit, number}} levels deep',
   NUMBER_TOO_LARGE: 'has a number that is too large; give it as a text',
-} satisfies Record<Exclude<NonNullable<FieldError['rule']>, `HTML_${string}`>, string>
+} satisfies Record<Exclude<NonNullable<FieldError['rule']>, `HTML_${string}` | `CSV_${string}`>, string>

@@ -94,7 +94,6 @@ export const common: SameKeys<typeof en> = {
   },
   copy: { copy: 'Copiar', copied: 'Copiado' },
   secret: {
-    title: 'Copie agora',
     once: 'Só aparece desta vez; não há como mostrar de novo.',
     done: 'Já copiei',
   },

@@ -1,43 +1,18 @@
-import { audit } from './audit.ts'
-import { bulk } from './bulk.ts'
-import { common } from './common.ts'
-import { companies } from './companies.ts'
-import { deadLetters } from './deadLetters.ts'
-import { emails } from './emails.ts'
-import { failures } from './failures.ts'
-import { fields, fieldValues } from './fields.ts'
-import { inbox } from './inbox.ts'
-import { overview } from './overview.ts'
-import { csvProblems, fieldLimits, fieldProblems, problems, templateRules } from './problems.ts'
-import { providers } from './providers.ts'
-import { sessions } from './sessions.ts'
-import { signIn } from './signIn.ts'
-import { suppression } from './suppression.ts'
-import { templates } from './templates.ts'
-import { webhooks } from './webhooks.ts'
-
 /** One file for each view. */
-export const pt = {
-  audit,
-  bulk,
-  common,
-  companies,
-  deadLetters,
-  emails,
-  failures,
-  csvProblems,
-  fieldLimits,
-  fieldProblems,
-  fields,
-  fieldValues,
-  inbox,
-  overview,
-  problems,
-  providers,
-  sessions,
-  signIn,
-  suppression,
-  templateRules,
-  templates,
-  webhooks,
-}
+export { audit } from './audit.ts'
+export { bulk } from './bulk.ts'
+export { common } from './common.ts'
+export { companies } from './companies.ts'
+export { deadLetters } from './deadLetters.ts'
+export { emails } from './emails.ts'
+export { failures } from './failures.ts'
+export { fields, fieldValues } from './fields.ts'
+export { inbox } from './inbox.ts'
+export { overview } from './overview.ts'
+export { fieldLimits, fieldProblems, problems, templateRules } from './problems.ts'
+export { providers } from './providers.ts'
+export { sessions } from './sessions.ts'
+export { signIn } from './signIn.ts'
+export { suppression } from './suppression.ts'
+export { templates } from './templates.ts'
+export { webhooks } from './webhooks.ts'

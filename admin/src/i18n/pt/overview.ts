@@ -37,7 +37,6 @@ export const overview: SameKeys<typeof en> = {
     until: 'contados de {{from}} até {{time}}',
     time: 'Horário',
     day: 'Dia',
-    empty: 'Nenhum e-mail foi aceito neste período.',
   },
   queue: {
     title: 'O que está na fila?',

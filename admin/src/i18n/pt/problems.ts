@@ -1,5 +1,4 @@
 import type { FieldError } from '../../api/problem.ts'
-import type { CsvProblem } from '../../lib/csv-problem.ts'
 import type { problems as en, fieldProblems as enFields } from '../en/problems.ts'
 import type { SameKeys } from '../same-keys.ts'
 
@@ -84,15 +83,6 @@ export const fieldProblems = {
   place: 'linha {{line}}, coluna {{column}}: {{what}}',
 } satisfies SameKeys<typeof enFields> & Record<string, string>
 
-/** Of a CSV as a whole. */
-export const csvProblems: Record<CsvProblem['kind'], string> = {
-  unknownColumn: 'o cabeçalho tem a coluna “{{name}}”, que não existe; as colunas possíveis são {{columns}}',
-  columnTwice: 'o cabeçalho tem a coluna “{{name}}” duas vezes',
-  columnMissing: 'o cabeçalho deve ter a coluna reason e, além dela, email ou email_hash',
-  tooManyLines: 'tem mais de {{limit, number}} linhas; o comando email-gateway suppression import aceita mais',
-  quote: 'o cabeçalho tem aspas fora do lugar',
-}
-
 export const templateRules: Record<NonNullable<FieldError['rule']>, string> = {
   UNKNOWN_TAG: 'a tag {{name}} não existe',
   TAG_WITHOUT_BEGINNING: '{{name}} não pertence a nenhuma tag aberta antes',
@@ -126,6 +116,19 @@ export const templateRules: Record<NonNullable<FieldError['rule']>, string> = {
   HTML_TOO_DEEP: 'os elementos têm níveis demais, um dentro do outro',
   HTML_TOO_COMPLEX: 'tem elementos, comentários ou atributos demais, ou demora demais para ser lido',
   HTML_NUL: 'caracteres NUL não são permitidos',
+  CSV_UNKNOWN_COLUMN:
+    'o cabeçalho tem a coluna “{{name}}”, que não existe; as colunas possíveis são email, email_hash, reason, expires_at, company e added_at',
+  CSV_COLUMN_TWICE: 'o cabeçalho tem a coluna “{{name}}” duas vezes',
+  CSV_COLUMN_MISSING: 'o cabeçalho deve ter a coluna reason e, além dela, email ou email_hash',
+  CSV_TOO_MANY_LINES: 'tem mais de {{limit, number}} linhas; o comando email-gateway suppression import aceita mais',
+  CSV_LINE_TOO_LONG: 'a linha é longa demais',
+  CSV_FIELDS: 'a linha não tem tantos campos quanto o cabeçalho',
+  CSV_QUOTE: 'há aspas fora do lugar',
+  CSV_ADDRESS: 'o endereço não é válido',
+  CSV_HASH: 'o email_hash não é sha256: seguido de 64 dígitos hexadecimais',
+  CSV_REASON: 'o motivo não é HARD_BOUNCE, COMPLAINT nem MANUAL',
+  CSV_EXPIRY: 'o expires_at não é um horário como 2027-01-31T10:00:00Z nem never',
+  CSV_COMPANY: 'esta empresa não existe',
 }
 
 /** A limit that was passed: of characters, of the items of a list, of bytes, of days ahead, or of a number. */

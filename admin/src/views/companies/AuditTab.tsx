@@ -2,15 +2,12 @@ import { Code, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
-import type { Schemas } from '../../api/client.ts'
-import { type Company, companyAuditQuery } from '../../api/company.ts'
-import { type Column, DataTable } from '../../components/DataTable.tsx'
-import { EmptyState } from '../../components/EmptyState.tsx'
-import { TextLink } from '../../components/links.tsx'
-import { StaleBar } from '../../components/QueryState.tsx'
+import { read, type Schemas } from '../../api/client.ts'
+import type { Company } from '../../api/companies.ts'
 import { useReasonText } from '../../components/reason-text.ts'
-import { TimeText } from '../../components/TimeText.tsx'
-import { cursorPages } from '../../lib/cursor-pages.ts'
+import { EmptyState } from '../../components/states.tsx'
+import { type Column, cursorPages, DataTable } from '../../components/table.tsx'
+import { NONE, TextLink, TimeText } from '../../components/values.tsx'
 import { useAuditWords } from '../audit/words.ts'
 import classes from './AuditTab.module.css'
 
@@ -20,25 +17,28 @@ const route = getRouteApi('/signed-in/companies/$companyId/$tab')
 export function AuditTab({ company: { companyId } }: { company: Company }) {
   const { t } = useTranslation('companies')
   const { cursors } = route.useSearch()
-  const cursor = cursors?.at(-1)
+  const cursor = cursors && Number(cursors.at(-1))
   const navigate = useNavigate()
-  const query = useQuery(companyAuditQuery(companyId, cursor === undefined ? undefined : Number(cursor)))
+  const query = useQuery(
+    read('/admin/companies/{companyId}/audit', { path: { companyId }, query: { limit: 50, cursor } }),
+  )
   const next = query.data?.cursor
-  const show = (search: { cursors?: string[] }) =>
-    void navigate({ to: '/companies/$companyId/$tab', params: { companyId, tab: 'audit' }, search })
+  const show = (pages: string[] | undefined) =>
+    void navigate({
+      to: '/companies/$companyId/$tab',
+      params: { companyId, tab: 'audit' },
+      search: { cursors: pages },
+    })
   return (
-    <>
-      <StaleBar query={query} />
-      <DataTable
-        label={t('tabs.audit')}
-        columns={useColumns(companyId)}
-        rows={query.data?.data}
-        rowKey={entry => String(entry.id)}
-        onOpen={({ id }) => void navigate({ to: '/audit', search: openIn(companyId, id) })}
-        empty={<EmptyState title={t('audit.empty')} hint={t('audit.emptyHint')} />}
-        pages={cursorPages(cursors, next ? String(next) : null, pages => show(pages ? { cursors: pages } : {}))}
-      />
-    </>
+    <DataTable
+      label={t('tabs.audit')}
+      columns={useColumns(companyId)}
+      query={query}
+      rowKey={entry => String(entry.id)}
+      onOpen={({ id }) => void navigate({ to: '/audit', search: openIn(companyId, id) })}
+      empty={<EmptyState title={t('audit.empty')} hint={t('audit.emptyHint')} />}
+      pages={cursorPages(cursors, next ? String(next) : null, show)}
+    />
   )
 }
 
@@ -77,7 +77,7 @@ function useColumns(companyId: string): Column<Entry>[] {
               {reasonText(reason)}
             </Text>
           ) : (
-            <span className="quiet">–</span>
+            NONE
           )}
         </div>
       ),
@@ -91,7 +91,7 @@ function Change({ entry: { before, after, subjectType } }: { entry: Entry }) {
   const words = useAuditWords()
   const all = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])]
   const names = all.filter(name => JSON.stringify(before?.[name]) !== JSON.stringify(after?.[name]))
-  if (names.length === 0) return <span className="quiet">–</span>
+  if (names.length === 0) return NONE
   return names.map(name => {
     const texts = [before, after].flatMap(side => (side && name in side ? [words.value(side[name], name)] : []))
     return (

@@ -1,25 +1,19 @@
-import { Button, Group, Skeleton, Stack, Tabs, Text } from '@mantine/core'
-import { IconPlayerPause, IconPlayerPlay, IconPlus } from '@tabler/icons-react'
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { Skeleton, Tabs, Text } from '@mantine/core'
+import { IconPlayerPause, IconPlayerPlay } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
 import { createLazyRoute, useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { api, take } from '../../api/client.ts'
-import { companiesQuery } from '../../api/companies.ts'
-import { type Company as CompanySettings, companyKey, companyQuery } from '../../api/company.ts'
+import { api, read } from '../../api/client.ts'
+import { type Company as CompanySettings, companiesQuery } from '../../api/companies.ts'
 import { useMay } from '../../api/session.ts'
-import { templatesQuery } from '../../api/templates.ts'
-import { webhooksQuery } from '../../api/webhooks.ts'
-import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
-import { IdText } from '../../components/IdText.tsx'
-import { LongText } from '../../components/LongText.tsx'
-import { notify } from '../../components/notify.ts'
+import { ConfirmDialog, DialogButton } from '../../components/dialogs.tsx'
 import { Page } from '../../components/Page.tsx'
-import { QueryState, StaleBar } from '../../components/QueryState.tsx'
-import { NewTemplate } from '../templates/NewTemplate.tsx'
-import { TemplateTable } from '../templates/TemplateTable.tsx'
-import { NewWebhook } from '../webhooks/NewWebhook.tsx'
-import { WebhookTable } from '../webhooks/WebhookTable.tsx'
+import { QueryState } from '../../components/states.tsx'
+import { useChange } from '../../components/use-change.ts'
+import { IdText, LongText } from '../../components/values.tsx'
+import { COMPANY_TABS, type CompanyTab } from '../../searches.ts'
+import { TemplatesTab } from '../templates/TemplateTable.tsx'
+import { WebhooksTab } from '../webhooks/WebhookTable.tsx'
 import { ActivityTab } from './ActivityTab.tsx'
 import { AuditTab } from './AuditTab.tsx'
 import { FairnessTab } from './FairnessTab.tsx'
@@ -27,7 +21,6 @@ import { KeysTab } from './KeysTab.tsx'
 import { SettingsTab } from './SettingsTab.tsx'
 import { SqlAccessTab } from './SqlAccessTab.tsx'
 import { State, StateReason } from './State.tsx'
-import { COMPANY_TABS, type CompanyTab } from './tabs.ts'
 
 export const Route = createLazyRoute('/signed-in/companies/$companyId/$tab')({ component: Company })
 
@@ -46,7 +39,7 @@ function Company() {
   const { t } = useTranslation('companies')
   const { companyId, tab } = Route.useParams()
   const navigate = useNavigate()
-  const query = useQuery(companyQuery(companyId))
+  const query = useQuery(read('/admin/companies/{companyId}', { path: { companyId } }))
   const Content = CONTENT[tab]
   return (
     <Page
@@ -86,7 +79,7 @@ function Company() {
 
 function Subtitle({ companyId }: { companyId: string }) {
   const { data } = useQuery(companiesQuery)
-  const standing = data?.data.find(one => one.companyId === companyId)
+  const standing = data?.data.find(company => company.companyId === companyId)
   return (
     <>
       {standing && (
@@ -106,91 +99,38 @@ function Subtitle({ companyId }: { companyId: string }) {
 
 function PauseButton({ company: { companyId, name, pausedAt } }: { company: CompanySettings }) {
   const { t } = useTranslation('companies')
-  const client = useQueryClient()
-  const [asking, setAsking] = useState(false)
+  const change = useChange('/admin/companies')
   const action = pausedAt === null ? 'pause' : 'resume'
-  const change = async (reason: string) => {
-    const options = { params: { path: { companyId } }, body: { reason } }
-    await take(
-      action === 'pause'
-        ? api.POST('/admin/companies/{companyId}/pause', options)
-        : api.POST('/admin/companies/{companyId}/resume', options),
-    )
-    notify.done(t(`${action}.done`, { name }))
-    await Promise.all([
-      client.invalidateQueries({ queryKey: companyKey(companyId) }),
-      client.invalidateQueries({ queryKey: companiesQuery.queryKey }),
-    ])
-  }
+  const path = `/admin/companies/{companyId}/${action}` as const
   if (!useMay('administrator')) return null
   const verb = t(`${action}.verb`, { name: shortened(name) })
   const wholeVerb = t(`${action}.verb`, { name })
   return (
-    <>
-      <Button
-        variant="default"
-        leftSection={action === 'pause' ? <IconPlayerPause size={16} /> : <IconPlayerPlay size={16} />}
-        onClick={() => setAsking(true)}
-        maw="100%"
-        title={wholeVerb}
-      >
-        <Text span inherit truncate>
-          {verb}
-        </Text>
-      </Button>
-      <ConfirmDialog
-        opened={asking}
-        onClose={() => setAsking(false)}
-        title={wholeVerb}
-        verb={verb}
-        consequence={t(`${action}.consequence`)}
-        danger={action === 'pause'}
-        askReason
-        onConfirm={change}
-      />
-    </>
+    <DialogButton
+      variant="default"
+      leftSection={action === 'pause' ? <IconPlayerPause size={16} /> : <IconPlayerPlay size={16} />}
+      maw="100%"
+      title={wholeVerb}
+      dialog={state => (
+        <ConfirmDialog
+          {...state}
+          title={wholeVerb}
+          verb={verb}
+          consequence={t(`${action}.consequence`)}
+          danger={action === 'pause'}
+          askReason
+          onConfirm={reason =>
+            change(api.POST(path, { params: { path: { companyId } }, body: { reason } }), t(`${action}.done`, { name }))
+          }
+        />
+      )}
+    >
+      <Text span inherit truncate>
+        {verb}
+      </Text>
+    </DialogButton>
   )
 }
 
 /** A button has room for the beginning of a long name. */
 const shortened = (name: string) => (name.length > 30 ? `${name.slice(0, 29)}…` : name)
-
-function TemplatesTab({ company: { companyId, name } }: { company: CompanySettings }) {
-  const { t } = useTranslation('templates')
-  const query = useQuery(templatesQuery({ companyId, limit: 200 }))
-  const [creating, setCreating] = useState(false)
-  return (
-    <Stack gap="sm">
-      {useMay('administrator') && (
-        <Group justify="flex-end">
-          <Button leftSection={<IconPlus size={16} />} onClick={() => setCreating(true)}>
-            {t('new')}
-          </Button>
-        </Group>
-      )}
-      <StaleBar query={query} />
-      <TemplateTable rows={query.data?.data} ofCompany />
-      <NewTemplate opened={creating} onClose={() => setCreating(false)} companyId={companyId} companyName={name} />
-    </Stack>
-  )
-}
-
-function WebhooksTab({ company: { companyId, name } }: { company: CompanySettings }) {
-  const { t } = useTranslation('webhooks')
-  const query = useQuery(webhooksQuery({ companyId }))
-  const [creating, setCreating] = useState(false)
-  return (
-    <Stack gap="sm">
-      {useMay('administrator') && (
-        <Group justify="flex-end">
-          <Button leftSection={<IconPlus size={16} />} onClick={() => setCreating(true)}>
-            {t('new')}
-          </Button>
-        </Group>
-      )}
-      <StaleBar query={query} />
-      <WebhookTable rows={query.data?.data} ofCompany />
-      <NewWebhook opened={creating} onClose={() => setCreating(false)} companyId={companyId} companyName={name} />
-    </Stack>
-  )
-}

@@ -1,21 +1,23 @@
-import { Button, Stack, Text, TextInput } from '@mantine/core'
+import { Stack, Text, TextInput } from '@mantine/core'
 import { IconPlus, IconSearch } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { createLazyRoute, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { api, type Schemas } from '../../api/client.ts'
 import { type CompanyStanding, companiesQuery } from '../../api/companies.ts'
 import { useMay } from '../../api/session.ts'
-import { type Column, DataTable } from '../../components/DataTable.tsx'
-import { EmptyState } from '../../components/EmptyState.tsx'
-import { ErrorState } from '../../components/ErrorState.tsx'
+import { DialogButton, type DialogState, FormDialog, SecretOnce } from '../../components/dialogs.tsx'
 import { Filters } from '../../components/Filters.tsx'
-import { TextLink } from '../../components/links.tsx'
 import { Page } from '../../components/Page.tsx'
-import { StaleBar } from '../../components/QueryState.tsx'
+import { EmptyState } from '../../components/states.tsx'
+import { type Column, DataTable } from '../../components/table.tsx'
+import { useChange } from '../../components/use-change.ts'
+import { TextLink } from '../../components/values.tsx'
 import { useFormat } from '../../lib/format.ts'
-import { CreateCompany } from './CreateCompany.tsx'
+import { SETTINGS_FIELDS, SettingsFields } from './SettingsTab.tsx'
 import { State, StateReason } from './State.tsx'
+import { formOf, settingsOf } from './settings-form.ts'
 
 export const Route = createLazyRoute('/signed-in/companies')({ component: CompanyList })
 
@@ -24,57 +26,50 @@ function CompanyList() {
   const navigate = useNavigate({ from: '/companies' })
   const { q = '' } = Route.useSearch()
   const query = useQuery({ ...companiesQuery, refetchInterval: 15_000 })
-  const columns = useColumns()
-  const [creating, setCreating] = useState(false)
   const mayCreate = useMay('administrator')
   const rows = query.data?.data.filter(({ name }) => name.toLowerCase().includes(q.toLowerCase()))
   const create = mayCreate && (
-    <Button leftSection={<IconPlus size={16} />} onClick={() => setCreating(true)}>
+    <DialogButton leftSection={<IconPlus size={16} />} dialog={state => <CreateCompany {...state} />}>
       {t('create.open')}
-    </Button>
+    </DialogButton>
   )
   return (
     <Page title={t('title')} actions={create}>
-      {query.error && !query.data ? (
-        <ErrorState error={query.error} reset={() => void query.refetch()} />
-      ) : (
-        <Stack gap="sm">
-          <StaleBar query={query} />
-          <Filters>
-            <TextInput
-              aria-label={t('search')}
-              placeholder={t('search')}
-              leftSection={<IconSearch size={16} />}
-              value={q}
-              onChange={event => {
-                const text = event.currentTarget.value
-                void navigate({ search: text === '' ? {} : { q: text }, replace: true })
-              }}
-            />
-          </Filters>
-          <DataTable
-            label={t('title')}
-            columns={columns}
-            rows={rows}
-            rowKey={company => company.companyId}
-            onOpen={({ companyId }) =>
-              void navigate({ to: '/companies/$companyId/$tab', params: { companyId, tab: 'activity' } })
-            }
-            empty={
-              q === '' ? (
-                <EmptyState
-                  title={t('empty')}
-                  hint={t('emptyHint')}
-                  command="npx email-gateway company create acme --from-domains acme.com"
-                />
-              ) : (
-                <EmptyState title={t('none')} />
-              )
-            }
+      <Stack gap="sm">
+        <Filters>
+          <TextInput
+            aria-label={t('search')}
+            placeholder={t('search')}
+            leftSection={<IconSearch size={16} />}
+            value={q}
+            onChange={event => {
+              const text = event.currentTarget.value
+              void navigate({ search: { q: text || undefined }, replace: true })
+            }}
           />
-        </Stack>
-      )}
-      <CreateCompany opened={creating} onClose={() => setCreating(false)} />
+        </Filters>
+        <DataTable
+          label={t('title')}
+          columns={useColumns()}
+          query={query}
+          rows={rows}
+          rowKey={company => company.companyId}
+          onOpen={({ companyId }) =>
+            void navigate({ to: '/companies/$companyId/$tab', params: { companyId, tab: 'activity' } })
+          }
+          empty={
+            q === '' ? (
+              <EmptyState
+                title={t('empty')}
+                hint={t('emptyHint')}
+                command="npx email-gateway company create acme --from-domains acme.com"
+              />
+            ) : (
+              <EmptyState title={t('none')} />
+            )
+          }
+        />
+      </Stack>
     </Page>
   )
 }
@@ -140,4 +135,59 @@ function useColumns(): Column<CompanyStanding>[] {
       ),
     },
   ]
+}
+
+/** A new company; its first API key is shown, and then its page opens. */
+function CreateCompany(dialog: DialogState) {
+  const { t } = useTranslation('companies')
+  const change = useChange('/admin/companies')
+  const navigate = useNavigate()
+  const [name, setName] = useState('')
+  const [form, setForm] = useState(formOf())
+  const [created, setCreated] = useState<Schemas['CompanyWithKey'] | null>(null)
+  const create = async () => {
+    const body = { name: name.trim(), ...settingsOf(form) }
+    setCreated(await change(api.POST('/admin/companies', { body }), t('create.done', { name: body.name })))
+    setName('')
+    setForm(formOf())
+  }
+  const open = () => {
+    const { companyId } = created!.company
+    setCreated(null)
+    void navigate({ to: '/companies/$companyId/$tab', params: { companyId, tab: 'keys' } })
+  }
+  return (
+    <>
+      <FormDialog
+        {...dialog}
+        title={t('create.title')}
+        verb={t('create.submit')}
+        onSubmit={create}
+        disabled={name.trim() === ''}
+        fields={['name', ...SETTINGS_FIELDS]}
+      >
+        {errorOf => (
+          <>
+            <TextInput
+              label={t('form.name')}
+              description={t('form.nameHint')}
+              error={errorOf('name')}
+              value={name}
+              onChange={event => setName(event.currentTarget.value)}
+              maxLength={100}
+              required
+              withAsterisk={false}
+              data-autofocus
+            />
+            <SettingsFields form={form} onChange={setForm} errorOf={errorOf} />
+          </>
+        )}
+      </FormDialog>
+      <SecretOnce
+        secret={created?.apiKey ?? null}
+        title={t('create.keyTitle', { name: created?.company.name ?? '' })}
+        onClose={open}
+      />
+    </>
+  )
 }

@@ -1,34 +1,36 @@
 import { Skeleton, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
-import type { Schemas } from '../../api/client.ts'
-import { type Company, fairnessQuery } from '../../api/company.ts'
-import { ChartCard } from '../../components/ChartCard.tsx'
-import { EmptyState } from '../../components/EmptyState.tsx'
-import { TextLink } from '../../components/links.tsx'
-import { QueryState } from '../../components/QueryState.tsx'
+import { read, type Schemas } from '../../api/client.ts'
+import type { Company } from '../../api/companies.ts'
+import { ChartCard } from '../../components/charts.tsx'
+import { EmptyState, QueryState } from '../../components/states.tsx'
+import { TextLink } from '../../components/values.tsx'
 import { useFormat } from '../../lib/format.ts'
 import classes from './FairnessTab.module.css'
 
 type Turn = Schemas['CompanyTurn']
 
 /** Who is served how often, beside the share that the weights give, and who waits how long. */
-export function FairnessTab({ company }: { company: Company }) {
-  const query = useQuery(fairnessQuery(company.companyId))
+export function FairnessTab({ company: { companyId } }: { company: Company }) {
+  const query = useQuery({
+    ...read('/admin/fairness', { query: { company: companyId, limit: 15 } }),
+    refetchInterval: 5_000,
+  })
   return (
     <QueryState query={query} skeleton={<Skeleton height={320} />}>
-      {fairness => <Picture fairness={fairness} own={company.companyId} />}
+      {fairness => <Picture fairness={fairness} companyId={companyId} />}
     </QueryState>
   )
 }
 
-function Picture({ fairness, own }: { fairness: Schemas['Fairness']; own: string }) {
+function Picture({ fairness, companyId }: { fairness: Schemas['Fairness']; companyId: string }) {
   const { t } = useTranslation('companies')
   const format = useFormat()
   const { data, attempts, competing, windowSeconds } = fairness
   if (competing === 0) return <EmptyState title={t('fairness.idle')} hint={t('fairness.idleHint')} />
-  const others = competing - data.filter(one => one.ready > 0 || one.attempts > 0).length
-  const largest = Math.max(...data.map(one => Math.max(one.share, one.fairShare)), 0.01)
+  const others = competing - data.filter(({ ready, attempts }) => ready > 0 || attempts > 0).length
+  const largest = Math.max(...data.map(({ share, fairShare }) => Math.max(share, fairShare)), 0.01)
   return (
     <ChartCard
       question={t('fairness.question')}
@@ -42,20 +44,20 @@ function Picture({ fairness, own }: { fairness: Schemas['Fairness']; own: string
           t('waiting'),
           t('fairness.oldest'),
         ],
-        rows: data.map(one => [
-          one.name,
-          format.number(one.attempts),
-          format.percent(one.share),
-          format.percent(one.fairShare),
-          format.number(one.ready),
-          one.oldestWaitingSeconds === null ? '–' : format.duration(one.oldestWaitingSeconds),
+        rows: data.map(turn => [
+          turn.name,
+          format.number(turn.attempts),
+          format.percent(turn.share),
+          format.percent(turn.fairShare),
+          format.number(turn.ready),
+          turn.oldestWaitingSeconds === null ? '–' : format.duration(turn.oldestWaitingSeconds),
         ]),
       }}
       chart={
         <>
           <ul className={classes.rows}>
-            {data.map(one => (
-              <Row key={one.companyId} turn={one} largest={largest} isOwn={one.companyId === own} />
+            {data.map(turn => (
+              <Row key={turn.companyId} turn={turn} largest={largest} isChosen={turn.companyId === companyId} />
             ))}
           </ul>
           {others > 0 && (
@@ -69,7 +71,7 @@ function Picture({ fairness, own }: { fairness: Schemas['Fairness']; own: string
   )
 }
 
-function Row({ turn, largest, isOwn }: { turn: Turn; largest: number; isOwn: boolean }) {
+function Row({ turn, largest, isChosen }: { turn: Turn; largest: number; isChosen: boolean }) {
   const { t } = useTranslation('companies')
   const format = useFormat()
   const waits =
@@ -77,7 +79,7 @@ function Row({ turn, largest, isOwn }: { turn: Turn; largest: number; isOwn: boo
       ? t('fairness.nothingWaits')
       : `${t('fairness.ready', { ready: format.number(turn.ready) })}, ${t('fairness.waits', { time: format.duration(turn.oldestWaitingSeconds) })}`
   return (
-    <li className={classes.row} data-own={isOwn || undefined}>
+    <li className={classes.row} data-own={isChosen || undefined}>
       <div className={classes.name}>
         <TextLink
           inherit

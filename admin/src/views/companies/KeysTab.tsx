@@ -1,66 +1,54 @@
-import { Button, Checkbox, Group, SegmentedControl, Stack, Text, TextInput } from '@mantine/core'
-import { IconBan, IconCircleCheck, IconFlask, IconPlus } from '@tabler/icons-react'
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { api, read, type Schemas } from '../../api/client.ts'
+import type { Company } from '../../api/companies.ts'
+import type { DialogState } from '../../components/dialogs.tsx'
+import { ListWithNew } from '../../components/ListWithNew.tsx'
+import { useChange } from '../../components/use-change.ts'
+
+type ApiKey = Schemas['ApiKey']
+
+import { Button, Checkbox, Group, SegmentedControl, Text, TextInput } from '@mantine/core'
+import { IconBan, IconCircleCheck, IconFlask } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { api, take } from '../../api/client.ts'
-import { type ApiKey, type Company, companyKey, keysQuery } from '../../api/company.ts'
 import { useMay } from '../../api/session.ts'
-import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
-import { type Column, DataTable } from '../../components/DataTable.tsx'
-import { EmptyState } from '../../components/EmptyState.tsx'
-import { FormDialog } from '../../components/FormDialog.tsx'
-import { IdText } from '../../components/IdText.tsx'
-import { notify } from '../../components/notify.ts'
-import { StaleBar } from '../../components/QueryState.tsx'
-import { SecretOnce } from '../../components/SecretOnce.tsx'
-import { TimeText } from '../../components/TimeText.tsx'
-import { Tone } from '../../components/Tone.tsx'
+import { ConfirmDialog, FormDialog, SecretOnce } from '../../components/dialogs.tsx'
+import { EmptyState } from '../../components/states.tsx'
+import { type Column, DataTable } from '../../components/table.tsx'
+import { IdText, TimeText, Tone } from '../../components/values.tsx'
 
-export function KeysTab({ company }: { company: Company }) {
+export function KeysTab({ company: { companyId } }: { company: Company }) {
   const { t } = useTranslation('companies')
-  const { companyId } = company
-  const client = useQueryClient()
-  const query = useQuery(keysQuery(companyId))
+  const change = useChange('/admin/companies')
+  const query = useQuery(read('/admin/companies/{companyId}/keys', { path: { companyId } }))
   const may = useMay('administrator')
-  const [creating, setCreating] = useState(false)
   const [revoking, setRevoking] = useState<ApiKey | null>(null)
-  const refresh = () => client.invalidateQueries({ queryKey: companyKey(companyId) })
   const revoke = async () => {
-    const path = { companyId, keyId: revoking!.keyId }
-    await take(api.POST('/admin/companies/{companyId}/keys/{keyId}/revoke', { params: { path }, body: {} }))
-    notify.done(t('keys.revokeDone'))
-    await refresh()
+    const params = { path: { companyId, keyId: revoking!.keyId } }
+    const request = api.POST('/admin/companies/{companyId}/keys/{keyId}/revoke', { params, body: {} })
+    await change(request, t('keys.revokeDone'))
   }
+  const name = revoking?.name ?? revoking?.keyId ?? ''
   return (
-    <Stack gap="sm">
-      {may && (
-        <Group justify="flex-end">
-          <Button leftSection={<IconPlus size={16} />} onClick={() => setCreating(true)}>
-            {t('keys.new')}
-          </Button>
-        </Group>
-      )}
-      <StaleBar query={query} />
+    <ListWithNew label={t('keys.new')} dialog={state => <NewKey {...state} companyId={companyId} />}>
       <DataTable
         label={t('tabs.keys')}
         columns={useColumns(may ? setRevoking : null)}
-        rows={query.data?.data}
+        query={query}
         rowKey={key => key.keyId}
         empty={<EmptyState title={t('keys.empty')} hint={t('keys.emptyHint')} />}
       />
-      <NewKey opened={creating} onClose={() => setCreating(false)} companyId={companyId} onMade={refresh} />
       <ConfirmDialog
         opened={revoking !== null}
         onClose={() => setRevoking(null)}
-        title={t('keys.revokeTitle', { name: revoking?.name ?? revoking?.keyId ?? '' })}
+        title={t('keys.revokeTitle', { name })}
         verb={t('keys.revokeVerb')}
         consequence={t('keys.revokeConsequence')}
         danger
-        typeToConfirm={revoking?.name ?? revoking?.keyId ?? ''}
+        typeToConfirm={name}
         onConfirm={revoke}
       />
-    </Stack>
+    </ListWithNew>
   )
 }
 
@@ -84,9 +72,7 @@ function useColumns(onRevoke: ((key: ApiKey) => void) | null): Column<ApiKey>[] 
       key: 'mode',
       header: t('keys.mode'),
       cell: ({ mode }) => (
-        <Tone tone={mode === 'live' ? 'blue' : 'grey'} icon={mode === 'live' ? IconCircleCheck : IconFlask}>
-          {t(`keys.modes.${mode}`)}
-        </Tone>
+        <Tone look={mode === 'live' ? ['blue', IconCircleCheck] : ['grey', IconFlask]}>{t(`keys.modes.${mode}`)}</Tone>
       ),
     },
     {
@@ -106,14 +92,10 @@ function useColumns(onRevoke: ((key: ApiKey) => void) | null): Column<ApiKey>[] 
       header: t('keys.state'),
       cell: key =>
         key.revokedAt ? (
-          <Tone tone="red" icon={IconBan}>
-            {t('keys.revoked')}
-          </Tone>
+          <Tone look={['red', IconBan]}>{t('keys.revoked')}</Tone>
         ) : (
           <Group gap="xs">
-            <Tone tone="green" icon={IconCircleCheck}>
-              {t('keys.active')}
-            </Tone>
+            <Tone look={['green', IconCircleCheck]}>{t('keys.active')}</Tone>
             {onRevoke && (
               <Button size="compact-sm" variant="default" onClick={() => onRevoke(key)}>
                 {t('keys.revoke')}
@@ -127,27 +109,25 @@ function useColumns(onRevoke: ((key: ApiKey) => void) | null): Column<ApiKey>[] 
 
 const SCOPES = ['send', 'read', 'manage'] as const
 type Scope = (typeof SCOPES)[number]
-type NewKeyProps = { opened: boolean; onClose: () => void; companyId: string; onMade: () => Promise<unknown> }
 
-function NewKey({ opened, onClose, companyId, onMade }: NewKeyProps) {
+function NewKey({ companyId, ...dialog }: DialogState & { companyId: string }) {
   const { t } = useTranslation('companies')
+  const change = useChange('/admin/companies')
   const [name, setName] = useState('')
   const [mode, setMode] = useState<'live' | 'test'>('live')
   const [scopes, setScopes] = useState<Scope[]>([...SCOPES])
   const [secret, setSecret] = useState<string | null>(null)
   const create = async () => {
     const options = { params: { path: { companyId } }, body: { name: name.trim() || null, mode, scopes } }
-    setSecret((await take(api.POST('/admin/companies/{companyId}/keys', options))).apiKey)
+    setSecret((await change(api.POST('/admin/companies/{companyId}/keys', options))).apiKey)
     setName('')
-    await onMade()
   }
   return (
     <>
       <FormDialog
-        opened={opened}
-        onClose={onClose}
+        {...dialog}
         title={t('keys.new')}
-        submit={t('keys.create')}
+        verb={t('keys.create')}
         onSubmit={create}
         disabled={scopes.length === 0}
         size="md"

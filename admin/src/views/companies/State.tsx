@@ -2,10 +2,10 @@ import { IconAlertTriangle, IconCircleCheck, IconPlayerPause } from '@tabler/ico
 import { useTranslation } from 'react-i18next'
 import type { CompanyStanding } from '../../api/companies.ts'
 import { useReasonText } from '../../components/reason-text.ts'
-import { Tone } from '../../components/Tone.tsx'
+import { Tone } from '../../components/values.tsx'
 import { useFormat } from '../../lib/format.ts'
 
-const STATES = {
+const STATE_LOOKS = {
   active: ['green', IconCircleCheck],
   warned: ['amber', IconAlertTriangle],
   paused: ['red', IconPlayerPause],
@@ -16,12 +16,7 @@ const BY_RATES = 'reputation'
 
 export function State({ state }: Pick<CompanyStanding, 'state'>) {
   const { t } = useTranslation('companies')
-  const [tone, icon] = STATES[state]
-  return (
-    <Tone tone={tone} icon={icon}>
-      {t(`states.${state}`)}
-    </Tone>
-  )
+  return <Tone look={STATE_LOOKS[state]}>{t(`states.${state}`)}</Tone>
 }
 
 /** Since when and why it is warned or paused. Nothing for one in good standing. */

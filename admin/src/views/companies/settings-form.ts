@@ -1,5 +1,5 @@
 import type { Schemas } from '../../api/client.ts'
-import type { Company } from '../../api/company.ts'
+import type { Company } from '../../api/companies.ts'
 
 /** What the fields hold: text, as it is typed. */
 export type SettingsForm = {

@@ -1,44 +1,39 @@
 import { Alert, Loader, Text } from '@mantine/core'
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
-import { startBulkAction } from '../../api/bulk-actions.ts'
-import { companiesQuery } from '../../api/companies.ts'
-import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
+import { api } from '../../api/client.ts'
+import { useCompanyName } from '../../api/companies.ts'
+import { BULK_ACTIONS } from '../../components/bulk/BulkActions.tsx'
+import { ConfirmDialog } from '../../components/dialogs.tsx'
 import { useErrorText } from '../../components/error-text.ts'
-import { notify } from '../../components/notify.ts'
-import { countQuery, type DeadLetterFilter, OUTCOME_UNKNOWN } from './data.ts'
+import { useChange } from '../../components/use-change.ts'
+import { countQuery, type DeadLetterFilter, OUTCOME_UNKNOWN } from './queries.ts'
 
 /** Some by their ids, or all that match a filter. `mayArriveTwice`: it is not known whether they were sent. */
 export type ChangeRequest = { verb: 'replay' | 'purge' } & (
-  | { outboxIds: string[]; mayArriveTwice?: boolean; onStarted: () => void; filter?: never }
+  | { outboxIds: string[]; mayArriveTwice?: boolean; onStarted?: () => void; filter?: never }
   | { filter: DeadLetterFilter; onStarted?: () => void; outboxIds?: never }
 )
 
 export function ChangeDialog({ change, onClose }: { change: ChangeRequest | null; onClose: () => void }) {
   const { t } = useTranslation('deadLetters')
-  const client = useQueryClient()
+  const sendChange = useChange(BULK_ACTIONS)
   if (!change) return null
+  const { verb, filter, outboxIds, onStarted } = change
   const start = async (reason: string) => {
-    const kind = change.verb === 'replay' ? ('replay-dead-letters' as const) : ('purge-dead-letters' as const)
-    await startBulkAction({
-      kind,
-      reason,
-      ...(change.filter ? { filter: change.filter } : { outboxIds: change.outboxIds }),
-    })
-    change.onStarted?.()
-    notify.done(t(change.verb === 'replay' ? 'replayStarted' : 'purgeStarted'))
-    await client.invalidateQueries({ queryKey: ['bulk-actions'] })
+    const body = { kind: `${verb}-dead-letters` as const, reason, filter, outboxIds }
+    await sendChange(api.POST(BULK_ACTIONS, { body }), t(`${verb}Started`), async () => onStarted?.())
   }
   return (
     <ConfirmDialog
       opened
       onClose={onClose}
-      title={t(change.verb === 'replay' ? 'replayTitle' : 'purgeTitle')}
-      verb={t(change.verb)}
-      danger={change.verb === 'purge'}
+      title={t(`${verb}Title`)}
+      verb={t(verb)}
+      danger={verb === 'purge'}
       consequence={<Consequence change={change} />}
       askReason
-      {...(change.verb === 'purge' && { typeToConfirm: t('purgeWord') })}
+      typeToConfirm={verb === 'purge' ? t('purgeWord') : undefined}
       onConfirm={start}
     />
   )
@@ -92,8 +87,7 @@ function Counted({ verb, filter }: { verb: ChangeRequest['verb']; filter: DeadLe
 
 /** Their code and company, as far as they were chosen by them. */
 function Which({ filter: { code, company } }: { filter: DeadLetterFilter }) {
-  const { data } = useQuery(companiesQuery)
-  const name = data?.data.find(one => one.companyId === company)?.name ?? company
+  const name = useCompanyName(company)
   if (!code && !name) return null
   return (
     <Text size="sm" fw={600} mb={4}>

@@ -1,18 +1,18 @@
-import { Alert, Button, Group, Skeleton, Stack, Table, Text, Title } from '@mantine/core'
+import { Alert, Button, Group, Skeleton, Stack, Text, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
+import { read } from '../../api/client.ts'
 import { useMay } from '../../api/session.ts'
-import { DetailsDrawer } from '../../components/DetailsDrawer.tsx'
+import { DetailsDrawer } from '../../components/dialogs.tsx'
 import { useFailureText } from '../../components/error-text.ts'
-import { IdText } from '../../components/IdText.tsx'
-import { ButtonLink } from '../../components/links.tsx'
-import { QueryState } from '../../components/QueryState.tsx'
+import { FactTable } from '../../components/facts.tsx'
 import { StatusBadge } from '../../components/StatusBadge.tsx'
-import { TimeText } from '../../components/TimeText.tsx'
+import { QueryState } from '../../components/states.tsx'
+import { ButtonLink, IdText, TimeText } from '../../components/values.tsx'
+import type { DeadLetterSearch } from '../../searches.ts'
 import type { ChangeRequest } from './ChangeDialog.tsx'
-import { type DeadLetter, dataText, deadLetterQuery, OUTCOME_UNKNOWN } from './data.ts'
-import type { DeadLetterSearch } from './routes.ts'
+import { type DeadLetter, dataText, OUTCOME_UNKNOWN } from './queries.ts'
 
 type DrawerProps = {
   search: DeadLetterSearch
@@ -35,7 +35,7 @@ type DetailsProps = { outboxId: string; onChange: DrawerProps['onChange']; close
 
 function Details({ outboxId, onChange, close }: DetailsProps) {
   const { t } = useTranslation('deadLetters')
-  const query = useQuery(deadLetterQuery(outboxId))
+  const query = useQuery(read('/admin/dead-letters/{outboxId}', { path: { outboxId } }))
   const mayChange = useMay('support')
   const change = (verb: ChangeRequest['verb'], { lastFailureCode }: DeadLetter) =>
     onChange({ verb, outboxIds: [outboxId], mayArriveTwice: lastFailureCode === OUTCOME_UNKNOWN, onStarted: close })
@@ -101,25 +101,10 @@ function Facts({ entry }: { entry: DeadLetter }) {
     [t('company'), entry.companyName],
     [t('enqueued'), <TimeText key="enqueued" at={entry.enqueuedAt} exact />],
     [t('moved'), <TimeText key="moved" at={entry.movedToDLQAt} exact />],
-    ...FIELDS.map((field): [string, ReactNode] => [t(`fields.${field}`), dataText(entry, field)]).filter(
-      ([, text]) => text,
-    ),
+    ...FIELDS.map((field): [string, ReactNode] => [t(`fields.${field}`), dataText(entry, field)]),
     [t('id'), <IdText key="id" id={entry.outboxId} whole />],
   ]
-  return (
-    <Table variant="vertical" layout="fixed" withTableBorder>
-      <Table.Tbody>
-        {facts.map(([name, value]) => (
-          <Table.Tr key={name}>
-            <Table.Th w={150} style={{ verticalAlign: 'top' }}>
-              {name}
-            </Table.Th>
-            <Table.Td>{value}</Table.Td>
-          </Table.Tr>
-        ))}
-      </Table.Tbody>
-    </Table>
-  )
+  return <FactTable facts={facts} withTableBorder />
 }
 
 function Attempts({ entry: { retryHistory = [] } }: { entry: DeadLetter }) {

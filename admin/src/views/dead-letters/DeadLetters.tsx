@@ -1,22 +1,19 @@
-import { Button, Menu, SegmentedControl } from '@mantine/core'
-import { IconDownload } from '@tabler/icons-react'
+import { Button, SegmentedControl } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { createLazyRoute, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useMay } from '../../api/session.ts'
 import { BulkActions } from '../../components/bulk/BulkActions.tsx'
-import { CompanyFilter } from '../../components/CompanyFilter.tsx'
-import { FilterSelect, Filters } from '../../components/Filters.tsx'
+import { ExportMenu } from '../../components/ExportMenu.tsx'
+import { CompanyFilter, FilterSelect, Filters } from '../../components/Filters.tsx'
 import { Page } from '../../components/Page.tsx'
-import { useSelection } from '../../components/SelectionBar.tsx'
-import { RANGES } from '../overview/data.ts'
+import { useSelection } from '../../components/table.tsx'
+import { type DeadLetterSearch, RANGES } from '../../searches.ts'
 import { ChangeDialog, type ChangeRequest } from './ChangeDialog.tsx'
 import { DeadLetterDrawer } from './DeadLetterDrawer.tsx'
-import { DeadLetterList } from './DeadLetterList.tsx'
-import { countQuery, type DeadLetterFilter, exportUrl, filterOf, groupsQuery } from './data.ts'
-import { GroupTable } from './GroupTable.tsx'
-import type { DeadLetterSearch } from './routes.ts'
+import { DeadLetterList, GroupTable } from './DeadLetterTables.tsx'
+import { countQuery, type DeadLetterFilter, deadLetterFilter, groupsQuery } from './queries.ts'
 
 export const Route = createLazyRoute('/signed-in/dead-letters')({ component: DeadLetters })
 
@@ -28,7 +25,7 @@ function DeadLetters() {
   const show = (next: DeadLetterSearch) =>
     void navigate({ to: '/dead-letters', search: next, resetScroll: next.open === search.open })
   const [change, setChange] = useState<ChangeRequest | null>(null)
-  const filter = filterOf(search)
+  const filter = deadLetterFilter(search)
   const showsList = search.list === true || search.code !== undefined
   const selection = useSelection(JSON.stringify([showsList, search.code, search.company, search.range]))
   const changeAll = (verb: ChangeRequest['verb']) => setChange({ verb, filter, onStarted: selection.clear })
@@ -38,12 +35,20 @@ function DeadLetters() {
       subtitle={t('subtitle')}
       actions={
         <>
-          <Export search={search} />
+          <ExportMenu
+            path="/admin/dead-letters/export"
+            filter={filter}
+            label={t('export')}
+            formats={{ csv: t('exportCsv'), jsonl: t('exportJsonl') }}
+          />
           {showsList && <AllMatching filter={filter} onChange={changeAll} />}
         </>
       }
     >
-      <BulkActions kinds={['replay-dead-letters', 'purge-dead-letters']} changes={['dead-letters', 'overview']} />
+      <BulkActions
+        kinds={['replay-dead-letters', 'purge-dead-letters']}
+        changes={['/admin/dead-letters', '/admin/overview']}
+      />
       <FilterRow search={search} show={show} />
       {showsList ? (
         <DeadLetterList search={search} show={show} selection={selection} onChange={setChange} />
@@ -108,38 +113,14 @@ function AllMatching({ filter, onChange }: AllMatchingProps) {
   )
 }
 
-/** Addresses are in the file, so viewers cannot have it. */
-function Export({ search }: { search: DeadLetterSearch }) {
-  const { t } = useTranslation('deadLetters')
-  if (!useMay('support')) return null
-  const filter = filterOf(search)
-  return (
-    <Menu position="bottom-end">
-      <Menu.Target>
-        <Button size="sm" variant="default" leftSection={<IconDownload size={16} />}>
-          {t('export')}
-        </Button>
-      </Menu.Target>
-      <Menu.Dropdown>
-        <Menu.Item component="a" href={exportUrl(filter, 'csv')} download>
-          {t('exportCsv')}
-        </Menu.Item>
-        <Menu.Item component="a" href={exportUrl(filter, 'jsonl')} download>
-          {t('exportJsonl')}
-        </Menu.Item>
-      </Menu.Dropdown>
-    </Menu>
-  )
-}
-
 type CodeFilterProps = { search: DeadLetterSearch; onChange: (code: string | undefined) => void }
 
 /** The codes that dead letters have now, and the one of the link. */
 function CodeFilter({ search, onChange }: CodeFilterProps) {
   const { t } = useTranslation('deadLetters')
-  const { data } = useQuery(groupsQuery(filterOf(search)))
-  const found = data?.data.flatMap(({ code }) => code ?? []) ?? []
-  const codes = [...new Set([...found, ...(search.code ? [search.code] : [])])].sort()
+  const { data } = useQuery(groupsQuery(search))
+  const current = data?.data.flatMap(({ code }) => code ?? []) ?? []
+  const codes = [...new Set([...current, ...(search.code ? [search.code] : [])])].sort()
   return (
     <FilterSelect
       label={t('code')}

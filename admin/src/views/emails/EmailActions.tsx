@@ -1,88 +1,82 @@
-import { Alert, Button, List, Textarea, TextInput } from '@mantine/core'
-import { IconBan, IconCalendarTime, IconRefresh, IconTerminal2 } from '@tabler/icons-react'
+import { Alert, Button, List, TextInput } from '@mantine/core'
+import { IconBan, IconCalendarTime, IconRefresh, IconRotateClockwise, IconTerminal2 } from '@tabler/icons-react'
 import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { api, take } from '../../api/client.ts'
+import { api, type Schemas } from '../../api/client.ts'
 import { useMay } from '../../api/session.ts'
-import { BreakableText } from '../../components/BreakableText.tsx'
-import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
+import { ConfirmDialog, DialogButton, type DialogState, ReasonField } from '../../components/dialogs.tsx'
 import { notify } from '../../components/notify.ts'
+import { useChange } from '../../components/use-change.ts'
+import { BreakableText } from '../../components/values.tsx'
 import { useFormat } from '../../lib/format.ts'
 import { useNow } from '../../lib/now.ts'
-import { usePreferences } from '../../lib/preferences.ts'
-import { curlOf } from './curl.ts'
+import { usePreferences, type Zone } from '../../lib/preferences.ts'
+import { ChangeDialog } from '../dead-letters/ChangeDialog.tsx'
+import { OUTCOME_UNKNOWN } from '../dead-letters/queries.ts'
 import { contentQuery, type Email, emailQuery } from './queries.ts'
-import { ReplayButton } from './ReplayButton.tsx'
 import { SuppressionText } from './SuppressionNotice.tsx'
-import { fromInput, toInput } from './time-input.ts'
-
-type Dialog = 'resend' | 'cancel' | 'reschedule' | null
 
 /** What can be done with an e-mail in its state; nothing for viewers. */
 export function EmailActions({ email }: { email: Email }) {
   const { t } = useTranslation('emails')
-  const [opened, setOpened] = useState<Dialog>(null)
-  const close = () => setOpened(null)
   if (!useMay('support')) return null
   const { may } = email
   return (
     <>
       {may.resend && (
-        <Button size="sm" leftSection={<IconRefresh size={16} />} onClick={() => setOpened('resend')}>
+        <DialogButton
+          leftSection={<IconRefresh size={16} />}
+          dialog={state => <ResendDialog email={email} {...state} />}
+        >
           {t('actions.resend')}
-        </Button>
+        </DialogButton>
       )}
       {may.replay && <ReplayButton email={email} />}
       {may.reschedule && (
-        <Button
-          size="sm"
+        <DialogButton
           variant="default"
           leftSection={<IconCalendarTime size={16} />}
-          onClick={() => setOpened('reschedule')}
+          dialog={state => <RescheduleDialog email={email} {...state} />}
         >
           {t('actions.reschedule')}
-        </Button>
+        </DialogButton>
       )}
       {may.cancel && (
-        <Button size="sm" variant="default" leftSection={<IconBan size={16} />} onClick={() => setOpened('cancel')}>
+        <DialogButton
+          variant="default"
+          leftSection={<IconBan size={16} />}
+          dialog={state => <CancelDialog email={email} {...state} />}
+        >
           {t('actions.cancel')}
-        </Button>
+        </DialogButton>
       )}
       {!email.contentGone && <CopyCurl email={email} />}
-      <ResendDialog email={email} opened={opened === 'resend'} onClose={close} />
-      <CancelDialog email={email} opened={opened === 'cancel'} onClose={close} />
-      <RescheduleDialog email={email} opened={opened === 'reschedule'} onClose={close} />
     </>
   )
 }
 
-type DialogProps = { email: Email; opened: boolean; onClose: () => void }
+type DialogProps = DialogState & { email: Email }
 
-function useRefresh({ outboxId }: Email) {
-  const client = useQueryClient()
-  return () => client.invalidateQueries({ queryKey: emailQuery(outboxId).queryKey, exact: true })
-}
+/** Its content does not change, and is not read again. */
+const useEmailChange = ({ outboxId }: Email) => useChange(emailQuery(outboxId).queryKey)
 
 function ResendDialog({ email, ...dialog }: DialogProps) {
   const { t } = useTranslation('emails')
-  const refresh = useRefresh(email)
+  const change = useEmailChange(email)
   const navigate = useNavigate()
   const [reason, setReason] = useState('')
   const resend = async () => {
-    const body = reason.trim() ? { reason: reason.trim() } : {}
+    const body = { reason: reason.trim() || undefined }
     const params = { path: { outboxId: email.outboxId } }
-    try {
-      const { outboxId } = await take(api.POST('/admin/emails/{outboxId}/resend', { params, body }))
-      // The new one is opened: the toast needs no link to it.
-      notify.done(t('actions.resent'))
-      setReason('')
-      void navigate({ to: '/emails/$outboxId', params: { outboxId } })
-    } finally {
-      // Also after a refusal: somebody may have been suppressed since the page was read.
-      await refresh()
-    }
+    // The new one is opened: the toast needs no link to it.
+    const { outboxId } = await change(
+      api.POST('/admin/emails/{outboxId}/resend', { params, body }),
+      t('actions.resent'),
+    )
+    setReason('')
+    void navigate({ to: '/emails/$outboxId', params: { outboxId } })
   }
   return (
     <ConfirmDialog
@@ -94,7 +88,7 @@ function ResendDialog({ email, ...dialog }: DialogProps) {
       onConfirm={resend}
     >
       <SuppressedNow email={email} />
-      <OptionalReason value={reason} onChange={setReason} />
+      <ReasonField label={t('actions.optionalReason')} value={reason} onChange={setReason} />
     </ConfirmDialog>
   )
 }
@@ -130,12 +124,10 @@ function SuppressedNow({ email }: { email: Email }) {
 
 function CancelDialog({ email, ...dialog }: DialogProps) {
   const { t } = useTranslation('emails')
-  const refresh = useRefresh(email)
-  const cancel = async (reason: string) => {
+  const change = useEmailChange(email)
+  const cancel = (reason: string) => {
     const params = { path: { outboxId: email.outboxId } }
-    await take(api.POST('/admin/emails/{outboxId}/cancel', { params, body: { reason } }))
-    notify.done(t('actions.cancelled'))
-    await refresh()
+    return change(api.POST('/admin/emails/{outboxId}/cancel', { params, body: { reason } }), t('actions.cancelled'))
   }
   return (
     <ConfirmDialog
@@ -155,18 +147,18 @@ function RescheduleDialog({ email, ...dialog }: DialogProps) {
   const { t } = useTranslation('emails')
   const format = useFormat()
   const { zone } = usePreferences()
-  const refresh = useRefresh(email)
+  const change = useEmailChange(email)
   const now = useNow()
   const [time, setTime] = useState(() => toInput(laterThan(Date.now(), email.scheduledAt), zone))
   const problem = timeProblem(time === '' ? null : Date.parse(fromInput(time, zone)), now)
   const [reason, setReason] = useState('')
-  const reschedule = async () => {
-    const scheduledAt = fromInput(time, zone)
+  const reschedule = () => {
+    const body = { scheduledAt: fromInput(time, zone), reason: reason.trim() || undefined }
     const params = { path: { outboxId: email.outboxId } }
-    const body = { scheduledAt, ...(reason.trim() && { reason: reason.trim() }) }
-    await take(api.POST('/admin/emails/{outboxId}/reschedule', { params, body }))
-    notify.done(t('actions.rescheduled', { time: format.dateTime(scheduledAt) }))
-    await refresh()
+    return change(
+      api.POST('/admin/emails/{outboxId}/reschedule', { params, body }),
+      t('actions.rescheduled', { time: format.dateTime(body.scheduledAt) }),
+    )
   }
   return (
     <ConfirmDialog
@@ -190,7 +182,7 @@ function RescheduleDialog({ email, ...dialog }: DialogProps) {
         required
         withAsterisk={false}
       />
-      <OptionalReason value={reason} onChange={setReason} />
+      <ReasonField label={t('actions.optionalReason')} value={reason} onChange={setReason} />
     </ConfirmDialog>
   )
 }
@@ -210,23 +202,6 @@ function timeProblem(atMs: number | null, nowMs: number): 'none' | 'timePassed' 
   return atMs > nowMs + MAX_AHEAD_MS ? 'timeTooFar' : null
 }
 
-function OptionalReason({ value, onChange }: { value: string; onChange: (value: string) => void }) {
-  const { t } = useTranslation('emails')
-  const { t: common } = useTranslation()
-  return (
-    <Textarea
-      label={t('actions.optionalReason')}
-      description={common('dialog.reasonHint')}
-      value={value}
-      onChange={event => onChange(event.currentTarget.value)}
-      autosize
-      minRows={2}
-      maxRows={8}
-      maxLength={500}
-    />
-  )
-}
-
 function CopyCurl({ email }: { email: Email }) {
   const { t } = useTranslation('emails')
   const client = useQueryClient()
@@ -241,3 +216,64 @@ function CopyCurl({ email }: { email: Email }) {
     </Button>
   )
 }
+
+/** The same e-mail goes back to the queue, as from the list of dead letters. */
+function ReplayButton({ email: { outboxId, lastError } }: { email: Email }) {
+  const { t } = useTranslation('deadLetters')
+  const mayArriveTwice = lastError?.code === OUTCOME_UNKNOWN
+  return (
+    <DialogButton
+      variant="default"
+      leftSection={<IconRotateClockwise size={16} />}
+      dialog={({ opened, onClose }) => (
+        <ChangeDialog
+          change={opened ? { verb: 'replay', outboxIds: [outboxId], mayArriveTwice } : null}
+          onClose={onClose}
+        />
+      )}
+    >
+      {t('replay')}
+    </DialogButton>
+  )
+}
+
+/** The request that would send this e-mail again, without its attachments. */
+function curlOf(email: Email, content: Schemas['AdminEmailContent'], origin: string): string {
+  const recipients = (kind: 'to' | 'cc' | 'bcc') =>
+    email.recipients.filter(recipient => recipient.kind === kind).flatMap(({ address }) => address ?? [])
+  const body = {
+    to: recipients('to')[0],
+    ...withoutEmpty({ cc: recipients('cc'), bcc: recipients('bcc'), replyTo: content.replyTo, tags: email.tags }),
+    ...withoutNulls({
+      from: email.from,
+      subject: email.subject,
+      html: content.html,
+      text: content.text,
+      externalId: email.externalId,
+    }),
+    ...(Object.keys(content.headers).length > 0 && { headers: content.headers }),
+  }
+  return [
+    `curl -X POST ${origin}/v1/email/send`,
+    `  -H "X-API-Key: $API_KEY"`,
+    `  -H 'Content-Type: application/json'`,
+    `  -d ${quoted(JSON.stringify(body))}`,
+  ].join(' \\\n')
+}
+
+const withoutEmpty = (lists: Record<string, string[]>) =>
+  Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0))
+const withoutNulls = (fields: Record<string, string | null>) =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
+
+/** For a POSIX shell: nothing is special between single quotes but the quote itself. */
+const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
+
+/** The value of a datetime-local field: minutes, in the zone that times are shown in. */
+function toInput(at: string, zone: Zone): string {
+  const date = new Date(at)
+  const shiftMs = zone === 'utc' ? 0 : date.getTimezoneOffset() * 60_000
+  return new Date(date.getTime() - shiftMs).toISOString().slice(0, 16)
+}
+
+const fromInput = (value: string, zone: Zone): string => new Date(zone === 'utc' ? `${value}Z` : value).toISOString()

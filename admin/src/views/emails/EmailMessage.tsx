@@ -4,13 +4,13 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import type { Schemas } from '../../api/client.ts'
+import { read, type Schemas } from '../../api/client.ts'
 import { useMay } from '../../api/session.ts'
-import { QueryState } from '../../components/QueryState.tsx'
+import { QueryState } from '../../components/states.tsx'
 import { useFormat } from '../../lib/format.ts'
+import { EMAIL_TABS, type EmailTab } from '../../searches.ts'
 import classes from './emails.module.css'
-import { contentQuery, type Email, sourceQuery } from './queries.ts'
-import { MESSAGE_TABS, type MessageTab } from './routes.ts'
+import { contentQuery, type Email } from './queries.ts'
 
 type Content = Schemas['AdminEmailContent']
 const PATH = '/admin/emails'
@@ -38,7 +38,7 @@ function Parts({ outboxId, content }: { outboxId: string; content: Content }) {
   const { tab = content.html === null ? 'text' : 'html' } = route.useSearch()
   const navigate = useNavigate({ from: '/emails/$outboxId' })
   const setTab = (next: string | null) =>
-    void navigate({ search: { tab: next as MessageTab }, replace: true, resetScroll: false })
+    void navigate({ search: { tab: next as EmailTab }, replace: true, resetScroll: false })
   if (content.variables)
     return (
       <Stack gap="xs">
@@ -49,7 +49,7 @@ function Parts({ outboxId, content }: { outboxId: string; content: Content }) {
   return (
     <Tabs value={tab} onChange={setTab} keepMounted={false}>
       <Tabs.List mb="sm">
-        {MESSAGE_TABS.map(name => (
+        {EMAIL_TABS.map(name => (
           <Tabs.Tab key={name} value={name}>
             {t(`message.${name}`)}
           </Tabs.Tab>
@@ -106,7 +106,10 @@ function Preview({ outboxId, content }: { outboxId: string; content: Content }) 
 
 function Source({ outboxId }: { outboxId: string }) {
   const { t } = useTranslation('emails')
-  const query = useQuery(sourceQuery(outboxId))
+  const query = useQuery({
+    ...read('/admin/emails/{outboxId}/source', { path: { outboxId } }, 'text'),
+    staleTime: Number.POSITIVE_INFINITY,
+  })
   return (
     <QueryState query={query} skeleton={<Skeleton height={300} />}>
       {source => (

@@ -1,7 +1,7 @@
 import { Alert, List } from '@mantine/core'
 import { IconBan, IconCircleCheck } from '@tabler/icons-react'
 import { useTranslation } from 'react-i18next'
-import { TextLink } from '../../components/links.tsx'
+import { TextLink } from '../../components/values.tsx'
 import { useFormat } from '../../lib/format.ts'
 import type { Suppression } from './queries.ts'
 

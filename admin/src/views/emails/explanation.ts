@@ -2,82 +2,88 @@ import { useTranslation } from 'react-i18next'
 import { useFailureText } from '../../components/error-text.ts'
 import { useReasonText } from '../../components/reason-text.ts'
 import { useFormat } from '../../lib/format.ts'
-import { usePreferences } from '../../lib/preferences.ts'
-import { bouncedOf } from './Bounced.tsx'
 import type { Email } from './queries.ts'
-import { retryReason } from './retry-reason.ts'
 
-const INSTANT = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g
+type Explanation = Email['explanation']
+type State = Explanation['state']
 
-/** With so many an e-mail expires first: the policy persistent (src/settings/retry.ts). */
-const UNTIL_EXPIRY = 48
-
-/** The gateway explains in English; for other languages the same is said from the same facts. */
+/** Where an e-mail is and why, and what happens next, in the reader's language: made from the codes of the gateway. */
 export function useExplanation(email: Email): { summary: string; next: string | null } {
   const { t } = useTranslation('emails')
   const format = useFormat()
   const reasonText = useReasonText()
   const failureText = useFailureText()
-  const { language } = usePreferences()
-  const { explanation, status, lastError, attempts, maxAttempts } = email
-  const readable = (text: string) => text.replace(INSTANT, at => format.exact(at))
-  const diagnosis = status === 'BOUNCED' ? diagnosisOf(email) : null
-  const bounced = diagnosis === null ? null : t('explain.bouncedBecause', { diagnosis })
-  if (language === 'en')
-    return { summary: bounced ?? readable(explanation.summary), next: explanation.next && readable(explanation.next) }
-  const values = {
-    attempts,
-    count: attempts,
-    maxAttempts,
-    provider: email.provider ?? '–',
-    error: lastError
-      ? `${lastError.code}: ${failureText(lastError.code, lastError.message.replace(/[.\s]+$/, ''))}`
-      : '–',
+  const { state, retry, nextStep, nextAt } = email.explanation
+  const exact = (at: string | null) => (at === null ? '–' : format.exact(at))
+  const errorText = (code: string, message: string) => `${code}: ${failureText(code, message.replace(/[.\s]+$/, ''))}`
+  const { attempts, maxAttempts, lastError } = email
+  const provider = email.provider ?? t('explain.anyProvider')
+  const error = lastError ? errorText(lastError.code, lastError.message) : '–'
+  const values = { attempts, maxAttempts, count: attempts, error }
+  return {
+    summary: retry ? retryText(retry) : stateText(state),
+    next: nextStep && t(`explain.next.${nextStep}`, { time: exact(nextAt) }),
   }
-  const step = explanation.nextStep
-  const time = explanation.nextAt === null ? '–' : format.exact(explanation.nextAt)
-  const next =
-    [
-      ...(step ? [t(`explain.next.${step}`, { time })] : []),
-      ...(explanation.aheadInCompany === null ? [] : [t('explain.ahead', { count: explanation.aheadInCompany })]),
-    ].join(' ') || null
-  if (step === 'resume') {
-    const reason = explanation.pauseReason
-    return { summary: reason ? t('explain.pausedBecause', { reason: reasonText(reason) }) : t('explain.paused'), next }
-  }
-  if (explanation.parkedProviders && (status === 'PENDING' || status === 'RETRY_SCHEDULED'))
-    return { summary: t('explain.parked', { providers: explanation.parkedProviders.join(', ') }), next }
-  if (lastError?.code === 'RECIPIENT_SUPPRESSED' && status === 'REJECTED')
-    return { summary: t('explain.suppressed'), next }
-  if (status === 'PENDING' && email.nextAttemptAt)
-    return { summary: t('explain.scheduled', { time: format.exact(email.nextAttemptAt) }), next }
-  if (status === 'PROCESSING' && step === 'lost') return { summary: t('explain.lost', values), next }
-  if (status === 'RETRY_SCHEDULED') return { summary: retryText(), next }
-  const twice = wasSentAgain(email) ? ` ${t('explain.twice')}` : ''
-  const some = ['SENT', 'DELIVERED', 'COMPLAINED'].includes(status) ? bouncedOf(email) : null
-  const others = some ? ` ${t('explain.othersBounced', some)}` : ''
-  const isTimed = status === 'DELIVERED' && email.deliveredAt !== null
-  const state = isTimed
-    ? t('explain.deliveredAt', { time: format.exact(email.deliveredAt!) })
-    : t(`explain.${status}`, values)
-  return { summary: bounced ?? `${state}${others}${twice}`, next }
 
-  function retryText(): string {
-    const reason = retryReason(lastError)
-    const provider = email.provider ?? t('explain.retry.anyProvider')
-    const because = reason ? t(`explain.retry.${reason}`, { ...values, provider }) : ''
-    const attempt = attempts + 1
+  function stateText(state: State): string {
+    switch (state.code) {
+      case 'scheduled':
+        return t('explain.scheduled', { time: exact(state.at) })
+      case 'paused':
+        return state.reason ? t('explain.pausedBecause', { reason: reasonText(state.reason) }) : t('explain.paused')
+      case 'parked': {
+        const providers = state.providers.map(({ provider, since, code, reason }) =>
+          t('explain.parkedProvider', { provider, time: exact(since), error: errorText(code, reason) }),
+        )
+        return t('explain.parked', { providers: providers.join('; ') })
+      }
+      case 'claim-lost':
+      case 'attempt-lost':
+        return t(`explain.${state.code}`, { ...values, ...state, lost: t(`explain.lost.${state.because}`) })
+      case 'turn':
+        return t('explain.turn', { position: positionText(state) })
+      case 'unknown': {
+        const reasons = t('explain.unknownReasons', { returnObjects: true }) as Record<string, string>
+        const reason = reasons[state.reason] ?? reasons.other
+        return t('explain.unknown', { provider: state.provider, reason, time: exact(state.since) })
+      }
+      case 'sent':
+      case 'delivered':
+      case 'complained': {
+        const { code, othersBounced: some, sentAgain } = state
+        const time = exact(code === 'sent' ? email.sentAt : email.deliveredAt)
+        return [
+          t(`explain.${code}`, { provider, time }),
+          ...(some ? [t('explain.othersBounced', { count: some.bounced, of: some.of })] : []),
+          ...(sentAgain ? [t('explain.twice')] : []),
+        ].join(' ')
+      }
+      case 'bounced': {
+        const diagnosis = diagnosisOf(email)
+        return diagnosis === null ? t('explain.bounced') : t('explain.bouncedBecause', { diagnosis })
+      }
+      default:
+        return t(`explain.${state.code}`, { ...values, ...state })
+    }
+  }
+
+  function retryText({ attempt, of, because }: NonNullable<Explanation['retry']>): string {
     const which =
-      maxAttempts >= UNTIL_EXPIRY
-        ? t('explain.retry.untilExpiry', { attempt, time: format.exact(email.expiresAt) })
-        : t('explain.retry.of', { attempt, maxAttempts })
-    return step === 'due' ? t('explain.retry.at', { which, time, because }) : t('explain.retry.due', { which, because })
+      of === null
+        ? t('explain.retry.untilExpiry', { attempt, time: exact(email.expiresAt) })
+        : t('explain.retry.of', { attempt, of })
+    const parts = { which, because: because ? t(`explain.retry.${because}`, { provider, error }) : '' }
+    if (state.code === 'scheduled') return t('explain.retry.scheduled', { ...parts, time: exact(state.at) })
+    if (state.code === 'becoming-ready') return t('explain.retry.becoming-ready', parts)
+    if (state.code === 'turn') return t('explain.retry.turn', { ...parts, position: positionText(state) })
+    return t('explain.retry.due', { ...parts, state: stateText(state) })
+  }
+
+  function positionText({ ahead, companies }: Extract<State, { code: 'turn' }>): string {
+    const before = ahead > 1000 ? t('explain.moreThan', { count: 1000 }) : format.number(ahead)
+    return t('explain.position', { ahead: before, count: companies })
   }
 }
-
-const wasSentAgain = ({ status, events }: Email) =>
-  (status === 'SENT' || status === 'DELIVERED') &&
-  events.some(({ type, metadata }) => type === 'RESOLVED' && metadata.by === 'policy-resend')
 
 /** What the recipient's server said, without the name of the protocol: "550 5.1.1 user unknown". */
 function diagnosisOf({ events, recipients }: Email): string | null {

@@ -1,30 +1,31 @@
 import { queryOptions } from '@tanstack/react-query'
-import { api, type Schemas, take } from '../../api/client.ts'
-import { type EmailSearch, lookupOf } from './search-params.ts'
+import { api, read, type Schemas, take } from '../../api/client.ts'
+import { type EmailSearch, LOOKUPS, type LongRange } from '../../searches.ts'
 
 export type Email = Schemas['AdminEmail']
 export type EmailRow = Schemas['AdminEmailSummary']
 export type EmailPage = Schemas['AdminEmailList']
 export type Suppression = NonNullable<EmailPage['suppression']>[number]
-export type ChangedEmail = Schemas['LiveFigures']['emails'][number]
 
-const RANGE_MS = { '24h': 86_400_000, '7d': 7 * 86_400_000, '30d': 30 * 86_400_000 }
+const RANGE_MS: Record<LongRange, number> = { '24h': 86_400_000, '7d': 7 * 86_400_000, '30d': 30 * 86_400_000 }
 export const DEFAULT_RANGE = '7d'
 const PAGE_SIZE = 50
 /** One answer looks at 5 000 e-mails at most: so many answers are asked for before the reader is. */
 const MAX_ANSWERS = 20
 
+export const lookupOf = (search: EmailSearch) => LOOKUPS.find(name => search[name] !== undefined)
+
 export const emailsQuery = (search: EmailSearch) =>
   queryOptions({
-    queryKey: ['emails', search],
+    queryKey: ['/admin/emails', search],
     queryFn: ({ signal }) => readPage(search, signal),
   })
 
 /** A page; where filters match rarely, the answers of several requests. */
 async function readPage(search: EmailSearch, signal: AbortSignal): Promise<EmailPage> {
-  const page = await ask(search, signal)
+  const page = await readAnswer(search, signal)
   for (let answers = 1; answers < MAX_ANSWERS && goesOn(page) && !search.newerThan; answers++) {
-    const more = await ask({ ...search, olderThan: page.older! }, signal)
+    const more = await readAnswer({ ...search, olderThan: page.older! }, signal)
     page.data.push(...more.data.slice(0, PAGE_SIZE - page.data.length))
     page.searchedTo = more.searchedTo
     page.older = page.data.length < PAGE_SIZE ? more.older : page.data.at(-1)!.outboxId
@@ -35,7 +36,7 @@ async function readPage(search: EmailSearch, signal: AbortSignal): Promise<Email
 const goesOn = ({ searchedTo, older, data }: EmailPage) =>
   searchedTo !== null && older !== null && data.length < PAGE_SIZE
 
-function ask({ range, ...query }: EmailSearch, signal: AbortSignal): Promise<EmailPage> {
+function readAnswer({ range, ...query }: EmailSearch, signal: AbortSignal): Promise<EmailPage> {
   const from = new Date(Date.now() - RANGE_MS[range ?? DEFAULT_RANGE]).toISOString()
   const ranged = lookupOf(query) === undefined ? { from } : {}
   return take(api.GET('/admin/emails', { params: { query: { ...query, ...ranged, limit: PAGE_SIZE } }, signal }))
@@ -44,26 +45,9 @@ function ask({ range, ...query }: EmailSearch, signal: AbortSignal): Promise<Ema
 export const searchEmails = (search: string) =>
   take(api.POST('/admin/emails/search', { body: { search, limit: PAGE_SIZE } }))
 
-export const emailQuery = (outboxId: string) =>
-  queryOptions({
-    queryKey: ['email', outboxId],
-    queryFn: ({ signal }) => take(api.GET('/admin/emails/{outboxId}', { params: { path: { outboxId } }, signal })),
-  })
+export const emailQuery = (outboxId: string) => read('/admin/emails/{outboxId}', { path: { outboxId } })
 
-export const contentQuery = (outboxId: string) =>
-  queryOptions({
-    queryKey: ['email', outboxId, 'content'],
-    queryFn: ({ signal }) =>
-      take(api.GET('/admin/emails/{outboxId}/content', { params: { path: { outboxId } }, signal })),
-    staleTime: Number.POSITIVE_INFINITY,
-  })
-
-export const sourceQuery = (outboxId: string) =>
-  queryOptions({
-    queryKey: ['email', outboxId, 'source'],
-    queryFn: async ({ signal }) =>
-      (await take(
-        api.GET('/admin/emails/{outboxId}/source', { params: { path: { outboxId } }, signal, parseAs: 'text' }),
-      )) as string,
-    staleTime: Number.POSITIVE_INFINITY,
-  })
+export const contentQuery = (outboxId: string) => ({
+  ...read('/admin/emails/{outboxId}/content', { path: { outboxId } }),
+  staleTime: Number.POSITIVE_INFINITY,
+})

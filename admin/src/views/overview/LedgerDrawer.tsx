@@ -1,24 +1,22 @@
 import { Button, Group, Skeleton, Stack, Text, Title } from '@mantine/core'
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { api, take } from '../../api/client.ts'
+import { api, read, type Schemas } from '../../api/client.ts'
 import { useMay } from '../../api/session.ts'
-import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
-import { DetailsDrawer } from '../../components/DetailsDrawer.tsx'
-import { EmptyState } from '../../components/EmptyState.tsx'
-import { IdText } from '../../components/IdText.tsx'
-import { notify } from '../../components/notify.ts'
-import { QueryState } from '../../components/QueryState.tsx'
-import { TimeText } from '../../components/TimeText.tsx'
+import { ConfirmDialog, DetailsDrawer } from '../../components/dialogs.tsx'
+import { EmptyState, QueryState } from '../../components/states.tsx'
+import { useChange } from '../../components/use-change.ts'
+import { IdText, TimeText } from '../../components/values.tsx'
 import { useFormat } from '../../lib/format.ts'
-import { type LedgerDay, ledgerQuery, OVERVIEW_KEY } from './data.ts'
 import classes from './Overview.module.css'
+
+type LedgerDay = Schemas['Ledger']['days'][number]
 
 /** What is missing since a day (UTC): the losses of each day are acknowledged together. */
 export default function LedgerDrawer({ since, onClose }: { since: string; onClose: () => void }) {
   const { t } = useTranslation('overview')
-  const query = useQuery(ledgerQuery(since))
+  const query = useQuery(read('/admin/ledger', { query: { since } }))
   const [asking, setAsking] = useState<string | null>(null)
   return (
     <DetailsDrawer opened onClose={onClose} title={t('ledger.title')}>
@@ -110,13 +108,11 @@ function Loss({ loss }: { loss: LedgerDay }) {
 function Acknowledge({ day, onClose }: { day: string | null; onClose: () => void }) {
   const { t } = useTranslation('overview')
   const { utcDate } = useFormat()
-  const client = useQueryClient()
-  const acknowledge = async (reason: string) => {
-    const { acknowledged } = await take(api.POST('/admin/ledger/acknowledge', { body: { day: day!, reason } }))
-    const count = acknowledged.reduce((sum, { emails }) => sum + emails, 0)
-    notify.done(t('ledger.done', { count }))
-    await client.invalidateQueries({ queryKey: [OVERVIEW_KEY] })
-  }
+  const change = useChange('/admin/overview', '/admin/ledger')
+  const acknowledge = (reason: string) =>
+    change(api.POST('/admin/ledger/acknowledge', { body: { day: day!, reason } }), ({ acknowledged }) =>
+      t('ledger.done', { count: acknowledged.reduce((sum, { emails }) => sum + emails, 0) }),
+    )
   return (
     <ConfirmDialog
       opened={day !== null}

@@ -1,27 +1,22 @@
 import { Button, SegmentedControl } from '@mantine/core'
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { createLazyRoute } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { api, take } from '../../api/client.ts'
+import { type Answers, api, read } from '../../api/client.ts'
 import { useMay, useSession } from '../../api/session.ts'
-import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
-import { type Column, DataTable } from '../../components/DataTable.tsx'
-import { EmptyState } from '../../components/EmptyState.tsx'
-import { ErrorState } from '../../components/ErrorState.tsx'
-import { notify } from '../../components/notify.ts'
+import { ConfirmDialog } from '../../components/dialogs.tsx'
 import { Page } from '../../components/Page.tsx'
-import { StaleBar } from '../../components/QueryState.tsx'
-import { TimeText } from '../../components/TimeText.tsx'
+import { EmptyState } from '../../components/states.tsx'
+import { type Column, DataTable } from '../../components/table.tsx'
+import { useChange } from '../../components/use-change.ts'
+import { TimeText } from '../../components/values.tsx'
 import { browserOf } from './browser.ts'
 import classes from './Sessions.module.css'
 
 export const Route = createLazyRoute('/signed-in/sessions')({ component: Sessions })
 
-type Listed = Awaited<ReturnType<typeof readSessions>>['data'][number]
-
-const readSessions = (of: 'me' | 'everybody', signal?: AbortSignal) =>
-  take(api.GET('/admin/sessions', { params: { query: { of } }, ...(signal && { signal }) }))
+type Session = Answers<'/admin/sessions'>['data'][number]
 
 /** Where one is signed in, and ending it; administrators see everybody's. */
 function Sessions() {
@@ -29,9 +24,8 @@ function Sessions() {
   const { of = 'me' } = Route.useSearch()
   const navigate = Route.useNavigate()
   const mayAll = useMay('administrator')
-  const [ending, setEnding] = useState<Listed | 'all' | null>(null)
-  const query = useQuery({ queryKey: ['sessions', of], queryFn: ({ signal }) => readSessions(of, signal) })
-  const columns = useColumns(of, setEnding)
+  const [ending, setEnding] = useState<Session | 'all' | null>(null)
+  const query = useQuery(read('/admin/sessions', { query: { of } }))
   return (
     <Page
       title={t('title')}
@@ -48,59 +42,52 @@ function Sessions() {
           className={classes.of}
           aria-label={t('of')}
           value={of}
-          onChange={value => void navigate({ search: value === 'everybody' ? { of: 'everybody' } : {} })}
+          onChange={value => void navigate({ search: { of: value === 'everybody' ? value : undefined } })}
           data={[
             { value: 'me', label: t('mine') },
             { value: 'everybody', label: t('everybody') },
           ]}
         />
       )}
-      {query.error && !query.data ? (
-        <ErrorState error={query.error} reset={() => void query.refetch()} />
-      ) : (
-        <>
-          <StaleBar query={query} />
-          <DataTable
-            label={t('title')}
-            columns={columns}
-            rows={query.data?.data}
-            rowKey={one => one.sessionId}
-            empty={<EmptyState title={t('empty')} hint={t('emptyHint')} />}
-          />
-        </>
-      )}
+      <DataTable
+        label={t('title')}
+        columns={useColumns(of, setEnding)}
+        query={query}
+        rowKey={({ sessionId }) => sessionId}
+        empty={<EmptyState title={t('empty')} hint={t('emptyHint')} />}
+      />
       <EndDialog ending={ending} onClose={() => setEnding(null)} />
     </Page>
   )
 }
 
-function useColumns(of: string, end: (session: Listed) => void): Column<Listed>[] {
+function useColumns(of: string, end: (session: Session) => void): Column<Session>[] {
   const { t } = useTranslation('sessions')
   return [
-    ...(of === 'everybody' ? [{ key: 'name', header: t('name'), cell: (one: Listed) => one.name }] : []),
+    ...(of === 'everybody' ? [{ key: 'name', header: t('name'), cell: (session: Session) => session.name }] : []),
     {
       key: 'browser',
       header: t('browser'),
       wide: true,
-      cell: one => (
-        <span className={classes.browser} title={one.userAgent}>
-          {browserOf(one.userAgent) ?? t('unknown')}
-          {one.current && <strong> · {t('current')}</strong>}
+      cell: session => (
+        <span className={classes.browser} title={session.userAgent}>
+          {browserOf(session.userAgent) ?? t('unknown')}
+          {session.current && <strong> · {t('current')}</strong>}
         </span>
       ),
     },
-    { key: 'address', header: t('address'), cell: one => <span className={classes.short}>{one.address}</span> },
-    { key: 'seen', header: t('lastSeen'), cell: one => <Time at={one.lastSeenAt} /> },
-    { key: 'since', header: t('signedIn'), cell: one => <Time at={one.signedInAt} /> },
-    { key: 'until', header: t('expires'), cell: one => <Time at={one.expiresAt} /> },
+    { key: 'address', header: t('address'), cell: session => <span className={classes.short}>{session.address}</span> },
+    { key: 'seen', header: t('lastSeen'), cell: session => <Time at={session.lastSeenAt} /> },
+    { key: 'since', header: t('signedIn'), cell: session => <Time at={session.signedInAt} /> },
+    { key: 'until', header: t('expires'), cell: session => <Time at={session.expiresAt} /> },
     {
       key: 'end',
       header: t('action'),
-      cell: one =>
-        one.current ? (
+      cell: session =>
+        session.current ? (
           ''
         ) : (
-          <Button size="compact-sm" variant="default" onClick={() => end(one)}>
+          <Button size="compact-sm" variant="default" onClick={() => end(session)}>
             {t('end')}
           </Button>
         ),
@@ -116,21 +103,19 @@ function Time({ at }: { at: string }) {
   )
 }
 
-type EndDialogProps = { ending: Listed | 'all' | null; onClose: () => void }
+type EndDialogProps = { ending: Session | 'all' | null; onClose: () => void }
 
 function EndDialog({ ending, onClose }: EndDialogProps) {
   const { t } = useTranslation('sessions')
   const { name } = useSession()
-  const queryClient = useQueryClient()
-  const confirm = async () => {
-    const { ended } = await take(
+  const change = useChange('/admin')
+  const confirm = () =>
+    change(
       ending === 'all' || ending === null
         ? api.DELETE('/admin/sessions')
         : api.DELETE('/admin/sessions/{sessionId}', { params: { path: { sessionId: ending.sessionId } } }),
+      ({ ended }) => t('ended', { count: ended }),
     )
-    notify.done(t('ended', { count: ended }))
-    await queryClient.invalidateQueries()
-  }
   return (
     <ConfirmDialog
       opened={ending !== null}

@@ -17,9 +17,9 @@ const SYSTEMS: [RegExp, string][] = [
 
 /** `Firefox 128, Linux`; null: no known browser. */
 export function browserOf(userAgent: string): string | null {
-  const found = BROWSERS.find(([pattern]) => pattern.test(userAgent))
-  if (!found) return null
-  const [pattern, name] = found
-  const system = SYSTEMS.find(([one]) => one.test(userAgent))?.[1]
+  const browser = BROWSERS.find(([pattern]) => pattern.test(userAgent))
+  if (!browser) return null
+  const [pattern, name] = browser
+  const system = SYSTEMS.find(([pattern]) => pattern.test(userAgent))?.[1]
   return `${name} ${pattern.exec(userAgent)![1]}${system ? `, ${system}` : ''}`
 }

@@ -3,14 +3,13 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { createLazyRoute, useRouter } from '@tanstack/react-router'
 import { type FormEvent, useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { api, type Schemas, take } from '../../api/client.ts'
 import { isProblem } from '../../api/problem.ts'
-import { signIn, signInByLink } from '../../api/session.ts'
-import { ConnectionBar } from '../../components/ConnectionBar.tsx'
 import { useErrorText } from '../../components/error-text.ts'
-import { useTitle } from '../../components/use-title.ts'
+import { useTitle } from '../../components/Page.tsx'
+import { ConnectionBar } from '../../components/states.tsx'
 import { Logo } from '../../frame/Logo.tsx'
 import { LanguageSwitch, ThemeSwitch } from '../../frame/Switches.tsx'
-import { takeTokenFromUrl } from './link-token.ts'
 import classes from './SignIn.module.css'
 
 export const Route = createLazyRoute('/sign-in')({ component: SignIn })
@@ -20,8 +19,14 @@ function SignIn() {
   const { ended } = Route.useSearch()
   useTitle(t('title'))
   const onSignedIn = useGoOn()
-  const byPassword = useMutation({ mutationFn: signIn, onSuccess: onSignedIn })
-  const byLink = useMutation({ mutationFn: signInByLink, onSuccess: onSignedIn })
+  const byPassword = useMutation({
+    mutationFn: (body: Schemas['SignInInput']) => take(api.POST('/admin/session', { body })),
+    onSuccess: onSignedIn,
+  })
+  const byLink = useMutation({
+    mutationFn: (token: string) => take(api.POST('/admin/session/link', { body: { token } })),
+    onSuccess: onSignedIn,
+  })
   const { mutate: enterByLink } = byLink
   useEffect(() => {
     const token = takeTokenFromUrl()
@@ -73,7 +78,7 @@ function useGoOn() {
   }
 }
 
-type PasswordFormProps = { busy: boolean; onSubmit: (credentials: { name: string; password: string }) => void }
+type PasswordFormProps = { busy: boolean; onSubmit: (credentials: Schemas['SignInInput']) => void }
 
 function PasswordForm({ busy, onSubmit }: PasswordFormProps) {
   const { t } = useTranslation('signIn')
@@ -144,4 +149,11 @@ function Throttled({ seconds }: { seconds: number }) {
       </Alert>
     )
   return <Message text={t('tooMany', { count: left })} />
+}
+
+/** The token of a sign-in link, which follows the #. It is taken out of the address bar and the history. */
+function takeTokenFromUrl(): string | null {
+  const token = new URLSearchParams(location.hash.slice(1)).get('token')
+  if (token) history.replaceState(history.state, '', location.pathname + location.search)
+  return token
 }

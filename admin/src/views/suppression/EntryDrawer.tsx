@@ -1,23 +1,35 @@
-import { Button, Group, Paper, Skeleton, Stack, Table, Text, Title, Tooltip } from '@mantine/core'
+import { Button, Group, Paper, Skeleton, Stack, Text, Title, Tooltip } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { api, read, type Schemas } from '../../api/client.ts'
 import { useMay } from '../../api/session.ts'
-import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
-import { CopyButton } from '../../components/CopyButton.tsx'
-import { DetailsDrawer } from '../../components/DetailsDrawer.tsx'
+import { ConfirmDialog, DetailsDrawer } from '../../components/dialogs.tsx'
 import { useEventWords } from '../../components/event-words.ts'
-import { TextLink } from '../../components/links.tsx'
-import { notify } from '../../components/notify.ts'
-import { QueryState } from '../../components/QueryState.tsx'
-import { TimeText } from '../../components/TimeText.tsx'
-import { forgetAnswers, type History, historyQuery, removeEntry } from './data.ts'
-import { ListName } from './ListName.tsx'
-import { ReasonText } from './ReasonText.tsx'
-import type { SuppressionSearch } from './routes.ts'
+import { FactTable } from '../../components/facts.tsx'
+import { QueryState } from '../../components/states.tsx'
+import { forget, useChange } from '../../components/use-change.ts'
+import { CopyButton, TextLink, TimeText } from '../../components/values.tsx'
+import type { SuppressionSearch } from '../../searches.ts'
+import { ListName, ReasonText } from './EntryTables.tsx'
 
 type EntryDrawerProps = { search: SuppressionSearch; show: (search: SuppressionSearch) => void }
+type History = Schemas['SuppressionHistory']
 type ListedEntry = History['entries'][number]
+
+export const historyQuery = (emailHash: string) =>
+  read('/admin/suppression/{emailHash}/history', { path: { emailHash } })
+
+/** E-mails say who is suppressed, too. */
+export function useSuppressionChange(): ReturnType<typeof useChange> {
+  const client = useQueryClient()
+  const change = useChange('/admin/suppression')
+  return async (request, done) => {
+    const answer = await change(request, done)
+    forget(client, '/admin/emails')
+    return answer
+  }
+}
 
 /** One address: on which lists it is, why, and everything that happened to it, also when it is on none any more. */
 export function EntryDrawer({ search, show }: EntryDrawerProps) {
@@ -60,13 +72,13 @@ function ListedEntryBox({ entry, onRemove }: { entry: ListedEntry; onRemove: () 
   const { t } = useTranslation('suppression')
   const mayChange = useMay('support')
   const words = useEventWords()
-  const known = t('facts', { returnObjects: true }) as Record<string, string>
+  const factNames = t('facts', { returnObjects: true }) as Record<string, string>
   const facts: [string, ReactNode][] = [
     [t('list'), <ListName key="list" companyId={entry.companyId} />],
     [t('added'), <TimeText key="added" at={entry.addedAt} exact />],
     [t('expires'), entry.expiresAt ? <TimeText key="expires" at={entry.expiresAt} exact /> : t('never')],
     ...Object.entries(entry.metadata).map(([name, value]): [string, ReactNode] => [
-      known[name] ?? name,
+      factNames[name] ?? name,
       name === 'bounceType' || name === 'bounceSubType' ? words[name](metadataText(value)) : metadataText(value),
     ]),
   ]
@@ -76,7 +88,7 @@ function ListedEntryBox({ entry, onRemove }: { entry: ListedEntry; onRemove: () 
         <ReasonText reason={entry.reason} />
         {mayChange && <RemoveButton entry={entry} onRemove={onRemove} />}
       </Group>
-      <Facts facts={facts} />
+      <FactTable facts={facts} />
     </Paper>
   )
 }
@@ -112,23 +124,6 @@ function RemoveButton({ entry, onRemove }: { entry: ListedEntry; onRemove: () =>
 
 const metadataText = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
 
-function Facts({ facts }: { facts: [string, ReactNode][] }) {
-  return (
-    <Table variant="vertical" layout="fixed">
-      <Table.Tbody>
-        {facts.map(([name, value]) => (
-          <Table.Tr key={name}>
-            <Table.Th w={150} style={{ verticalAlign: 'top' }}>
-              {name}
-            </Table.Th>
-            <Table.Td>{value}</Table.Td>
-          </Table.Tr>
-        ))}
-      </Table.Tbody>
-    </Table>
-  )
-}
-
 function Changes({ auditLog }: { auditLog: History['auditLog'] }) {
   const { t } = useTranslation('suppression')
   const words = useEventWords()
@@ -139,18 +134,18 @@ function Changes({ auditLog }: { auditLog: History['auditLog'] }) {
         {t('history')}
       </Title>
       <Stack gap="sm" component="ol" m={0} pl="lg">
-        {auditLog.map((one, index) => (
+        {auditLog.map((change, index) => (
           // Changes are never altered, and new ones come with another answer.
           // biome-ignore lint/suspicious/noArrayIndexKey: several changes may have the same time
           <li key={index}>
             <Text size="sm" component="div">
-              <strong>{t(`actions.${one.action}`)}</strong> · {t(`reasons.${one.reason}`)} ·{' '}
-              <ListName companyId={one.companyId} />
+              <strong>{t(`actions.${change.action}`)}</strong> · {t(`reasons.${change.reason}`)} ·{' '}
+              <ListName companyId={change.companyId} />
             </Text>
             <Text size="sm" className="quiet" component="div">
-              {words.by(one.performedBy)} · <TimeText at={one.performedAt} exact />
+              {words.by(change.performedBy)} · <TimeText at={change.performedAt} exact />
             </Text>
-            {one.justification && <Text size="sm">“{one.justification}”</Text>}
+            {change.justification && <Text size="sm">“{change.justification}”</Text>}
           </li>
         ))}
       </Stack>
@@ -158,16 +153,10 @@ function Changes({ auditLog }: { auditLog: History['auditLog'] }) {
   )
 }
 
-type RemoveDialogProps = { entry: History['entries'][number]; onClose: () => void }
-
-function RemoveDialog({ entry, onClose }: RemoveDialogProps) {
+function RemoveDialog({ entry, onClose }: { entry: ListedEntry; onClose: () => void }) {
   const { t } = useTranslation('suppression')
-  const client = useQueryClient()
-  const remove = async (justification: string) => {
-    await removeEntry(entry, justification)
-    notify.done(t('remove.done'))
-    await forgetAnswers(client)
-  }
+  const change = useSuppressionChange()
+  const params = { path: { emailHash: entry.emailHash }, query: { company: entry.companyId ?? 'global' } }
   return (
     <ConfirmDialog
       opened
@@ -177,7 +166,9 @@ function RemoveDialog({ entry, onClose }: RemoveDialogProps) {
       danger
       consequence={t(entry.companyId ? 'remove.consequenceCompany' : 'remove.consequence')}
       askReason
-      onConfirm={remove}
+      onConfirm={justification =>
+        change(api.DELETE('/admin/suppression/{emailHash}', { params, body: { justification } }), t('remove.done'))
+      }
     />
   )
 }
