@@ -16,8 +16,6 @@ export const adminBodyRefusals = problemAnswers(400, 409, 413, 415)
 
 /** `config` of routes that change who may use the gateway, and how. */
 export const ADMINISTRATORS = { role: 'administrator' } as const
-/** `config` of routes that ask by POST and change nothing. */
-export const EVERYBODY = { role: 'viewer' } as const
 
 /** `company` in the query of a route that answers for one company or for all. */
 export const companyQuery = z
@@ -33,12 +31,6 @@ export const companyParams = z.object({ companyId: z.string().max(100) })
 /** Optional, for the audit log. */
 export const reasonSchema = justificationSchema.optional()
 export const onlyReason = z.strictObject({ reason: reasonSchema }).meta({ id: 'ChangeReason', example: {} })
-
-/** For the audit log. What a person typed may name somebody: it is stored masked. */
-export function adminAuthor({ admin, body }: FastifyRequest): Author {
-  const { reason } = (body ?? {}) as { reason?: string }
-  return { performedBy: admin!, reason: reason === undefined ? null : maskSensitive(reason) }
-}
 
 /** For the audit log. What a person typed may name somebody: it is stored masked. */
 export const changeAuthor = (principal: Principal, reason: string | undefined): Author => ({

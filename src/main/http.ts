@@ -24,24 +24,27 @@ import { type SendRouteDeps, sendRoutes } from '../pipeline/accept/routes.ts'
 import { type ProviderEventDeps, providerEventRoutes } from '../pipeline/feedback/routes.ts'
 import { type AdminProviderDeps, adminProviderRoutes } from '../providers/routes.ts'
 import { type SuppressionRouteDeps, suppressionRoutes } from '../suppression/routes.ts'
-import { templateRoutes } from '../templates/routes.ts'
-import { adminTemplateRoutes } from '../templates/routes-admin.ts'
-import { type AdminTemplateUseDeps, adminTemplateUseRoutes, templateUseRoutes } from '../templates/routes-use.ts'
+import { type TemplateRouteDeps, templateRoutes } from '../templates/routes.ts'
+import {
+  type AdminTemplateTestDeps,
+  adminTemplateTestRoutes,
+  templateTestRoutes,
+} from '../templates/routes-test-send.ts'
 import type { AdminRouteDeps } from '../web/access.ts'
 import { documentApi } from '../web/openapi.ts'
 import { sendProblem } from '../web/problem.ts'
 import { type Guard, type Route, register } from '../web/route.ts'
 import { type App, type BaseDeps, baseApp, collectMethods, refuseOtherMethods } from '../web/server.ts'
 import { refuseUnknownQuery } from '../web/validation.ts'
-import { type WebhookRouteDeps, webhookDeliveryRoutes, webhookRoutes } from '../webhooks/routes.ts'
-import { type AdminWebhookDeps, adminWebhookDeliveryRoutes, adminWebhookRoutes } from '../webhooks/routes-admin.ts'
+import type { WebhookDeps } from '../webhooks/endpoints.ts'
+import { webhookRoutes } from '../webhooks/routes.ts'
 import { adminUi } from './admin-ui.ts'
 
 export type AppDeps = SendRouteDeps &
   EmailRouteDeps &
   SuppressionRouteDeps &
   OperationRouteDeps &
-  WebhookRouteDeps &
+  WebhookDeps &
   DomainRouteDeps &
   SqlRouteDeps &
   AdminAppDeps &
@@ -52,8 +55,10 @@ export type AppDeps = SendRouteDeps &
   }
 
 /** The routes of the rooms, for keys and for administrators. */
-const roomRoutes = (deps: CompanyRouteDeps & SuppressionRouteDeps): Route[] =>
-  [auditRoutes, companyRoutes, suppressionRoutes].flatMap(room => Object.values(room(deps)))
+const roomRoutes = (deps: CompanyRouteDeps & SuppressionRouteDeps & WebhookDeps & TemplateRouteDeps): Route[] =>
+  [auditRoutes, companyRoutes, suppressionRoutes, webhookRoutes, templateRoutes].flatMap(room =>
+    Object.values<Route>(room(deps)),
+  )
 
 export async function buildApp(deps: AppDeps): Promise<App> {
   const app = baseApp({ ...deps, refuse: refuseInForm })
@@ -65,11 +70,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     emailRoutes(api, deps)
     emailChangeRoutes(api, deps)
     emailResendRoutes(api, deps)
-    webhookRoutes(api, deps)
-    webhookDeliveryRoutes(api, deps)
     sqlRoutes(api, deps)
-    templateRoutes(api, deps)
-    templateUseRoutes(api, deps)
+    templateTestRoutes(api, deps)
     const routes = roomRoutes(deps)
     register(api, routes, keyGuard(deps))
     refuseOtherMethods(api, methods)
@@ -107,8 +109,9 @@ export type AdminAppDeps = AdminAuthOptions &
   SqlRouteDeps &
   CompanyRouteDeps &
   SuppressionRouteDeps &
+  WebhookDeps &
   Omit<
-    CompanyAdminDeps & AdminProviderDeps & AdminEmailDeps & AdminEmailActionDeps,
+    AdminTemplateTestDeps & AdminProviderDeps & AdminEmailDeps & AdminEmailActionDeps,
     Exclude<keyof AdminRouteDeps, 'db'>
   >
 
@@ -127,7 +130,7 @@ export function allAdminRoutes(admin: App, appDeps: AdminAppDeps, routes: Route[
   adminEmailActionRoutes(admin, deps)
   adminDeadLetterRoutes(admin, deps)
   adminBulkActionRoutes(admin, deps)
-  companyAdminRoutes(admin, deps)
+  adminTemplateTestRoutes(admin, deps)
   adminProviderRoutes(admin, deps)
   adminInboxRoutes(admin, deps)
   adminInboxFileRoutes(admin, deps)
@@ -140,14 +143,4 @@ export function allAdminRoutes(admin: App, appDeps: AdminAppDeps, routes: Route[
     authorize: auth.authorize,
     findCompany: companyId => requireKnownCompany(deps.db, companyId),
   })
-}
-
-export type CompanyAdminDeps = AdminTemplateUseDeps & AdminWebhookDeps
-
-/** What belongs to companies: webhooks and templates. */
-export function companyAdminRoutes(app: App, deps: CompanyAdminDeps): void {
-  adminWebhookRoutes(app, deps)
-  adminWebhookDeliveryRoutes(app, deps)
-  adminTemplateRoutes(app, deps)
-  adminTemplateUseRoutes(app, deps)
 }

@@ -160,7 +160,7 @@ export async function listEnded(
   { before, limit }: { before: string | null; limit: number },
 ): Promise<EndedPage> {
   const rows = await sql<Row>(db, `list-suppressions-${ending.toLowerCase()}`)`
-    select ${HISTORY_COLUMNS} from suppression_audit_log where action = '${fragment`${ending}`}' and id < coalesce(${before}::bigint, 9223372036854775807)
+    select ${HISTORY_COLUMNS} from suppression_audit_log where action = ${fragment`'${ending}'`} and id < coalesce(${before}::bigint, 9223372036854775807)
      order by id desc limit ${limit + 1}`
   const shown = rows.slice(0, limit)
   return { entries: shown.map(toPast), next: rows.length > limit ? shown.at(-1)!.id : null }

@@ -1,8 +1,9 @@
 import type pg from 'pg'
 import { type Author, writeAudit } from '../audit/audit.ts'
 import { inTransaction, type Queryable, sql } from '../platform/postgres/query.ts'
+import { Problem } from '../web/problem.ts'
 import type { TemplateSource } from './parse.ts'
-import { VERSIONS_PER_TEMPLATE } from './view.ts'
+import { TEMPLATES_PER_COMPANY, VERSIONS_PER_TEMPLATE } from './view.ts'
 
 /** Who changes a template of which company. */
 export type TemplateAuthor = Author & { companyId: string }
@@ -20,14 +21,21 @@ function audit(
   return writeAudit(tx, { subjectType: 'template', subjectId, companyId, action, performedBy, reason, ...change })
 }
 
-export type CreateOutcome = { kind: 'created'; id: string } | { kind: 'exists' } | { kind: 'limit' }
+type CreateOutcome = { kind: 'created'; id: string } | { kind: 'exists' } | { kind: 'limit' }
+
+/** The id of the new template; `exists` is said of one of its type and locale. */
+export function createdOrProblem(outcome: CreateOutcome, exists: string): string {
+  if (outcome.kind === 'exists') throw new Problem('TEMPLATE_EXISTS', { detail: exists })
+  if (outcome.kind === 'limit')
+    throw new Problem('TEMPLATE_LIMIT_REACHED', { detail: `A company has at most ${TEMPLATES_PER_COMPANY} templates.` })
+  return outcome.id
+}
 
 /** A template with its first version. locale null: the company's. `alsoWrite`: what belongs to it, in the same transaction. */
 export async function createTemplate(
   pool: pg.Pool,
   author: TemplateAuthor,
   template: TemplateSource & { type: string; locale: string | null; publish: boolean },
-  limit: number,
   alsoWrite: (tx: Queryable, templateId: string) => Promise<void> = async () => {},
 ): Promise<CreateOutcome> {
   return inTransaction(pool, async tx => {
@@ -36,7 +44,7 @@ export async function createTemplate(
       select from companies where company_id = ${author.companyId} for no key update`
     const [{ count } = { count: 0 }] = await sql<{ count: number }>(tx, 'count-templates')`
       select count(*)::int as count from templates where company_id = ${author.companyId}`
-    if (count >= limit) return { kind: 'limit' }
+    if (count >= TEMPLATES_PER_COMPANY) return { kind: 'limit' }
     const [row] = await sql<{ id: string; locale: string }>(tx, 'insert-template')`
       insert into templates (company_id, type, locale)
        values (${author.companyId}, ${template.type}, coalesce(${template.locale}, (select locale from companies where company_id = ${author.companyId})))

@@ -1,5 +1,6 @@
 import type { HtmlProblem } from '../platform/html/rules.ts'
 import type { FieldProblem, HtmlCode } from '../platform/text/refusal.ts'
+import type { TemplateSource } from './parse.ts'
 
 const QUOTED = /"[^"]*"|'[^']*'/g
 /** Names after `|` are filters; names before `:` or after a dot belong to something else. */
@@ -24,6 +25,10 @@ export function usedVariables(written: string): string[] {
   }
   return [...names].filter(name => !locals.has(rootOf(name))).sort()
 }
+
+/** Of all its parts. */
+export const variablesOf = ({ subject, html, text }: TemplateSource): string[] =>
+  [...new Set([subject, html ?? '', text ?? ''].flatMap(usedVariables))].sort()
 
 export const rootOf = (path: string) => path.split(/[.[]/, 1)[0]!
 

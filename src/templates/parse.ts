@@ -3,7 +3,7 @@ import { hasMoreCharacters } from '../platform/text/characters.ts'
 import type { FieldProblem, TemplateRule } from '../platform/text/refusal.ts'
 import { ENGINES } from './engine.ts'
 import { TEMPLATE_LIMITS } from './limits.ts'
-import { usedVariables } from './markup.ts'
+import { variablesOf } from './markup.ts'
 
 /** As it is written and stored: Liquid (https://liquidjs.com) with a part of its tags and filters; see docs/templates.md. */
 export type TemplateSource = { subject: string; html: string | null; text: string | null }
@@ -39,9 +39,11 @@ export function parseTemplate(source: TemplateSource): ParseResult {
     })
   if (problems.length > 0) return { ok: false, problems }
   const written = [source.subject, source.html ?? '', source.text ?? '']
-  const variables = [...new Set(written.flatMap(usedVariables))].sort()
   const errorsWork = written.reduce((sum, part) => sum + part.length * countTags(part), 0)
-  return { ok: true, template: { parts, variables, namesAllErrors: errorsWork <= TEMPLATE_LIMITS.ALL_ERRORS_WORK } }
+  return {
+    ok: true,
+    template: { parts, variables: variablesOf(source), namesAllErrors: errorsWork <= TEMPLATE_LIMITS.ALL_ERRORS_WORK },
+  }
 }
 
 type Found = Omit<FieldProblem, 'path' | 'code'>

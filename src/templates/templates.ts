@@ -1,9 +1,12 @@
 import { TEMPLATE_FAILED } from '../companies/statistics.ts'
+import type { Database } from '../platform/postgres/pool.ts'
 import { fragment, iso, type Queryable, runUnprepared, sql } from '../platform/postgres/query.ts'
+import { isUuid } from '../platform/text/uuid.ts'
+import { invalidField, Problem } from '../web/problem.ts'
 import type { TemplateSource } from './parse.ts'
-import type { TemplateView, VersionSummary } from './view.ts'
+import { STATISTICS_DAYS, type TemplateOverview, type TemplateView, type VersionSummary } from './view.ts'
 
-export type Version = VersionSummary & TemplateSource
+type Version = VersionSummary & TemplateSource
 
 export const TEMPLATE_COLUMNS = fragment`t.template_id as id, t.type, t.locale, t.company_id is null as starter, t.published_number as published,
   (select max(v.number) from template_versions v where v.template_id = t.template_id and v.published_at is null) as draft,
@@ -23,6 +26,13 @@ export async function findTemplate(db: Queryable, companyId: string, templateId:
   const [row] = await sql<TemplateView>(db, 'find-template')`
     select ${TEMPLATE_COLUMNS} from templates t where t.template_id = ${templateId} and (t.company_id = ${companyId} or t.company_id is null)`
   return row ?? null
+}
+
+/** 404 also for a template of another company, so that an answer does not reveal that it exists. */
+export async function requireTemplate(db: Database, companyId: string, id: string): Promise<TemplateView> {
+  const template = isUuid(id) ? await findTemplate(db.pool, companyId, id) : null
+  if (!template) throw new Problem('NOT_FOUND')
+  return template
 }
 
 /** Its own of this type and locale. */
@@ -54,20 +64,18 @@ export async function findVersion(db: Queryable, templateId: string, number: num
   return row ?? null
 }
 
-export type TemplateOverview = TemplateView & {
-  /** null: a starter. */
-  companyId: string | null
-  companyName: string | null
-  /** Live e-mails of the type in the time asked for. Null for a starter in a list of every company. */
-  figures: { accepted: number; sent: number; failed: number; retries: number } | null
+/** The newest unless a number is given. */
+export async function requireVersion({ id }: TemplateView, db: Database, number?: number): Promise<Version> {
+  const version = await findVersion(db.pool, id, number ?? null)
+  if (!version) throw invalidField('version', 'is not a version of this template', 'INVALID_VALUE')
+  return version
 }
 
-export type TemplateFilter = {
+type TemplateFilter = {
   /** Its own, and the starters that they do not replace. null: of every company. */
   companyId: string | null
   /** A part of the type. */
   text: string | null
-  sinceDays: number
   /** The last one of the page before. */
   after: { type: string; id: string } | null
   limit: number
@@ -75,7 +83,7 @@ export type TemplateFilter = {
 
 /** By type, those of companies before the starters. */
 export async function listTemplateOverviews(db: Queryable, filter: TemplateFilter): Promise<TemplateOverview[]> {
-  const { companyId, text, sinceDays, after, limit } = filter
+  const { companyId, text, after, limit } = filter
   return runUnprepared<TemplateOverview>(
     db,
     `with page as materialized (
@@ -92,11 +100,11 @@ export async function listTemplateOverviews(db: Queryable, filter: TemplateFilte
          from statistics s where s.company_id = coalesce(t.company_id, $1) and s.template_type = t.type and s.step = 'hour'
            and s.at > now() - $6 * interval '1 day') end as figures
      from page t order by t.type, t.template_id`,
-    [companyId, text, after?.type ?? null, after?.id ?? null, limit, sinceDays],
+    [companyId, text, after?.type ?? null, after?.id ?? null, limit, STATISTICS_DAYS],
   )
 }
 
-export type FoundTemplate = TemplateView & { companyId: string | null; companyName: string | null }
+type FoundTemplate = Omit<TemplateOverview, 'figures'>
 
 /** Of any company, or a starter. */
 export async function findAnyTemplate(db: Queryable, templateId: string): Promise<FoundTemplate | null> {

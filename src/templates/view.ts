@@ -5,6 +5,7 @@ import { TEMPLATE_LIMITS, templateTypeSchema } from './limits.ts'
 export const TEMPLATES_PER_COMPANY = 500
 /** Older versions that are not in use are deleted. */
 export const VERSIONS_PER_TEMPLATE = 50
+export const STATISTICS_DAYS = 30
 
 const instant = z.iso.datetime()
 /** The exact limit is in bytes, and parseTemplate checks it. */
@@ -73,6 +74,20 @@ export const templateWithVersionsSchema = templateSchema
   })
   .meta({ id: 'TemplateWithVersions' })
 
+const owner = { companyId: z.uuid().nullable().describe('null: a starter'), companyName: z.string().nullable() }
+export const templateOfCompanySchema = templateWithVersionsSchema.extend(owner).meta({ id: 'TemplateOfCompany' })
+export const templateOverviewSchema = templateSchema
+  .extend({
+    ...owner,
+    figures: z
+      .object({ accepted: z.int(), sent: z.int(), failed: z.int(), retries: z.int() })
+      .nullable()
+      .describe(
+        `Live e-mails of the type in the last ${STATISTICS_DAYS} days; null: a starter, in the list of every company`,
+      ),
+  })
+  .meta({ id: 'TemplateOverview' })
+
 const version = z.int().min(1).max(1_000_000).optional()
 export const publishSchema = z
   .strictObject({ version: version.describe('An older one returns to it; the draft when absent') })
@@ -109,6 +124,5 @@ export const statisticsSchema = z
   .meta({ id: 'TemplateStatistics' })
 
 export type TemplateView = z.infer<typeof templateSchema>
-export type NewTemplate = z.output<typeof newTemplateSchema>
-export type TemplateChange = z.output<typeof templateChangeSchema>
+export type TemplateOverview = z.infer<typeof templateOverviewSchema>
 export type VersionSummary = z.infer<typeof versionSummarySchema>

@@ -2,61 +2,69 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { requireCompany } from '../companies/command.ts'
 import {
   type Answer,
-  actionOf,
-  type Command,
   CommandFailed,
-  type Input,
+  command,
   notFound,
-  type Opened,
   operator,
-  reading,
-  required,
-  text,
+  option,
   UsageError,
-  writing,
+  word,
 } from '../console/command.ts'
 import { counted } from '../console/words.ts'
+import type { Database } from '../platform/postgres/pool.ts'
+import { iso, literal, type Queryable, sql } from '../platform/postgres/query.ts'
 import { isUuid } from '../platform/text/uuid.ts'
 import { countWorkers } from '../settings/workers.ts'
-import { sendTestEvent } from './endpoints.ts'
-import {
-  type DeliveryState,
-  type EndpointQueue,
-  findAnyEndpoint,
-  findDelivery,
-  type ListedEndpoint,
-  listAllEndpoints,
-  readEndpointQueue,
-} from './overview.ts'
+import { findDelivery } from './deliveries.ts'
+import { ENDPOINT_COLUMNS, NOT_DELETED, sendTestEvent } from './endpoints.ts'
+import { WAITING, WITH_RETRIES } from './overview.ts'
+import type { WebhookDelivery, WebhookEndpoint } from './view.ts'
 
-export const webhookCommand: Command = {
-  usage: [
-    ['webhook list [--company ID|NAME]', 'all endpoints with their event types and state'],
-    [
-      'webhook test ENDPOINT_ID',
-      'send a webhook.test event through the running gateway and wait for the answer; exit code 1 when the endpoint does not accept it',
-    ],
-  ],
-  words: { list: 0, test: 1 },
-  options: { company: { type: 'string', value: 'ID|NAME', help: 'list: of this company', actions: ['list'] } },
-  run({ words: [action, id], values }) {
-    return actionOf(ACTIONS, action, 'webhook')(values, id)()
-  },
-}
+const ENDPOINT_ID = word('ENDPOINT_ID', given => {
+  if (!isUuid(given)) throw new UsageError('ENDPOINT_ID must be an id that webhook list shows, a UUID')
+  return given
+})
 
-/** Checks the arguments; the function that it returns opens the database. */
-type Action = (values: Input['values'], id: string | undefined) => () => Promise<Answer>
+const options = { company: option.text('ID|NAME', 'list: of this company') }
 
-const list: Action = values => {
-  const company = text(values, 'company')
-  return reading(async ({ db }) => {
-    const companyId = company === undefined ? null : (await requireCompany(db, company)).companyId
-    const endpoints = await listAllEndpoints(db.pool, companyId)
-    return {
-      json: { data: endpoints },
-      lines: endpoints.length > 0 ? endpoints.map(lineOf) : ['No webhook endpoints.'],
-    }
-  })
+export const webhookCommand = command({ name: 'webhook', options }, action => ({
+  list: action(
+    {
+      form: '[--company ID|NAME]',
+      what: 'all endpoints with their event types and state',
+      options: ['company'],
+      opens: 'reading',
+    },
+    async ({ options: { company } }, { db }) => {
+      const companyId = company === undefined ? undefined : (await requireCompany(db, company)).companyId
+      const endpoints = await listAllEndpoints(db.pool, { companyId })
+      const lines = endpoints.length > 0 ? endpoints.map(lineOf) : ['No webhook endpoints.']
+      return { json: { data: endpoints }, lines }
+    },
+  ),
+
+  test: action(
+    {
+      words: [ENDPOINT_ID],
+      what: 'send a webhook.test event through the running gateway and wait for the answer; exit code 1 when the endpoint does not accept it',
+      opens: 'writing',
+    },
+    ({ words: [id] }, { db }) => testEndpoint(db, id),
+  ),
+}))
+
+type ListedEndpoint = WebhookEndpoint & { companyId: string; companyName: string; waiting: number }
+
+/** Live and test endpoints, of all companies unless one is named. */
+function listAllEndpoints(
+  db: Queryable,
+  { companyId, endpointId }: { companyId?: string | undefined; endpointId?: string },
+): Promise<ListedEndpoint[]> {
+  return sql<ListedEndpoint>(db)`${WITH_RETRIES}
+    select ${ENDPOINT_COLUMNS}, w.company_id, c.name as "companyName", ${WAITING} as waiting
+    from webhook_endpoints w join companies c on c.company_id = w.company_id
+    where ${NOT_DELETED} and w.company_id = coalesce(${companyId}, w.company_id) and w.endpoint_id = coalesce(${endpointId}, w.endpoint_id)
+    order by c.name, w.endpoint_id`
 }
 
 function lineOf({ id, url, companyName, test, eventTypes, waiting, ...endpoint }: ListedEndpoint): string {
@@ -72,23 +80,13 @@ function lineOf({ id, url, companyName, test, eventTypes, waiting, ...endpoint }
   ].join('  ')
 }
 
-const test: Action = (_values, given) => {
-  const id = required(given, 'ENDPOINT_ID')
-  if (!isUuid(id)) throw new UsageError('ENDPOINT_ID must be an id that webhook list shows, a UUID')
-  return writing(opened => testEndpoint(opened, id))
-}
-
-const ACTIONS = { list, test }
-
 /** Longer than the request timeout of a delivery. */
 const MAX_WAIT_MS = 20_000
 const POLL_MS = 200
-/** What readEndpointQueue counts at most. */
-const MANY_BEFORE = 1_000
 
 /** Lets the running gateway send a test event, and waits for the endpoint's answer. */
-export async function testEndpoint({ db }: Opened, id: string): Promise<Answer> {
-  const endpoint = await findAnyEndpoint(db.pool, id)
+async function testEndpoint(db: Database, id: string): Promise<Answer> {
+  const [endpoint] = await listAllEndpoints(db.pool, { endpointId: id })
   if (!endpoint) throw notFound(`There is no webhook endpoint ${id}. List them with: email-gateway webhook list`)
   if (!endpoint.enabled)
     throw new CommandFailed(
@@ -100,22 +98,14 @@ export async function testEndpoint({ db }: Opened, id: string): Promise<Answer> 
       'Nothing was sent: no process that delivers webhooks is running. Start one with: email-gateway start',
       'NO_WORKER',
     )
-  const wanted = {
-    endpointId: id,
-    companyId: endpoint.companyId,
-    deliveryId: db.clock.newId(),
-    data: { webhookId: id, message: 'It works.' },
-  }
-  const { id: deliveryId } = await sendTestEvent(db.pool, wanted, { performedBy: operator() })
+  const { id: deliveryId } = await sendTestEvent(db, endpoint.companyId, endpoint, { performedBy: operator() })
   const delivery = await waitForAttempt(db.pool, id, deliveryId)
   if (delivery.attempts === 0 && delivery.status === 'waiting') throw await stillWaiting(db.pool, endpoint, delivery)
   return answerOf(endpoint, delivery)
 }
 
-type Pool = Opened['db']['pool']
-
 /** The delivery after its first attempt, or as it is when there is none in time. */
-async function waitForAttempt(db: Pool, endpointId: string, deliveryId: string): Promise<DeliveryState> {
+async function waitForAttempt(db: Queryable, endpointId: string, deliveryId: string): Promise<WebhookDelivery> {
   const endMs = performance.now() + MAX_WAIT_MS
   const { resumesInMs } = await readEndpointQueue(db, endpointId, deliveryId)
   for (;;) {
@@ -126,25 +116,26 @@ async function waitForAttempt(db: Pool, endpointId: string, deliveryId: string):
   }
 }
 
-function answerOf({ url, companyName, id: endpointId }: ListedEndpoint, delivery: DeliveryState): Answer {
-  const { status, lastStatus, lastError, lastDurationMs } = delivery
+function answerOf({ url, companyName, id: endpointId }: ListedEndpoint, delivery: WebhookDelivery): Answer {
+  const { id, status, attempts, lastStatus, lastError, lastDurationMs } = delivery
   const took = lastDurationMs === null ? '' : ` after ${lastDurationMs} ms`
+  const shown = { id, status, attempts, lastStatus, lastError, lastDurationMs }
   if (status === 'delivered')
-    return { json: { endpointId, url, companyName, delivery }, lines: [`${url} answered ${lastStatus}${took}.`] }
+    return { json: { endpointId, url, companyName, delivery: shown }, lines: [`${url} answered ${lastStatus}${took}.`] }
   throw new CommandFailed(
     `${url} did not accept it: ${lastError ?? lastStatus}${took}. ${whatFollows(delivery)}`,
     'WEBHOOK_NOT_ACCEPTED',
   )
 }
 
-function whatFollows({ status, lastStatus }: DeliveryState): string {
+function whatFollows({ status, lastStatus }: WebhookDelivery): string {
   if (status !== 'failed') return 'It is retried like every delivery.'
   return lastStatus === 410
     ? 'It is not retried: 410 means gone, so the endpoint was disabled; its company has to enable it again.'
     : 'It is not retried.'
 }
 
-async function stillWaiting(db: Pool, { id, url }: ListedEndpoint, delivery: DeliveryState): Promise<CommandFailed> {
+async function stillWaiting(db: Queryable, { id, url }: ListedEndpoint, delivery: WebhookDelivery) {
   const queue = await readEndpointQueue(db, id, delivery.id)
   const workers = await countWorkers(db)
   const known = [
@@ -162,4 +153,36 @@ function standing(url: string, { failingSince, lastError, before, resumesInMs }:
     ...(resumesInMs > 0 ? [`It is tried again in ${Math.ceil(resumesInMs / 1000)} s.`] : []),
     before === 1 ? `${number} waits before this one.` : `${number} wait before this one.`,
   ]
+}
+
+/** What is counted at most. */
+const MANY_BEFORE = 1_000
+
+type EndpointQueue = {
+  failingSince: string | null
+  /** Of its last attempt that failed: a status such as 503, or what went wrong. */
+  lastError: string | null
+  /** Ready deliveries that come before this one, up to MANY_BEFORE. */
+  before: number
+  /** 0: deliveries are tried now. After failures the endpoint is left alone for some time. */
+  resumesInMs: number
+}
+
+/** What a delivery of this endpoint waits for. Its failed deliveries are among the oldest ready ones and those that wait for a retry. */
+async function readEndpointQueue(db: Queryable, endpointId: string, deliveryId: string): Promise<EndpointQueue> {
+  const [row] = await sql<EndpointQueue>(db, 'read-endpoint-queue')`
+    with tried as (
+       (select d.last_attempt_at, d.last_status, d.last_error
+        from (select r.delivery_id from webhook_ready r where r.endpoint_id = ${endpointId} order by r.sequence limit 100) r
+        join webhook_deliveries d on d.endpoint_id = ${endpointId} and d.delivery_id = r.delivery_id where d.attempts > 0)
+       union all
+       (select d.last_attempt_at, d.last_status, d.last_error
+        from (select * from webhook_deliveries where due_at is not null limit 10000) d where d.endpoint_id = ${endpointId})
+     )
+     select ${iso('s.failing_since')} as "failingSince",
+       (select coalesce(t.last_error, t.last_status::text) from tried t order by t.last_attempt_at desc nulls last limit 1) as "lastError",
+       (select count(*) from (select from webhook_ready r where r.endpoint_id = ${endpointId} and r.sequence < d.sequence limit ${literal(MANY_BEFORE)}) r)::int as before,
+       (case when s.resume_at > now() then extract(epoch from s.resume_at - now()) * 1000 else 0 end)::float8 as "resumesInMs"
+     from webhook_deliveries d join webhook_state s using (endpoint_id) where d.endpoint_id = ${endpointId} and d.delivery_id = ${deliveryId}`
+  return row!
 }

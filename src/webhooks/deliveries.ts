@@ -1,5 +1,6 @@
 import { fragment, iso, type Queryable, sql } from '../platform/postgres/query.ts'
-import type { ClaimedDelivery } from './claim.ts'
+import { type ClaimedDelivery, loadEventFacts } from './claim.ts'
+import { makeBody } from './deliver.ts'
 import type { WebhookDelivery } from './view.ts'
 
 const COLUMNS = fragment`d.delivery_id as id, d.type, d.outbox_id, d.sequence::float8 as sequence, d.status, d.attempts,
@@ -31,6 +32,15 @@ export async function findDelivery(
     select ${COLUMNS}, d.company_id, d.data, ${iso('d.created_at')} as timestamp, d.event_id, d.body, w.format
      from webhook_deliveries d join webhook_endpoints w using (endpoint_id) where d.endpoint_id = ${endpointId} and d.delivery_id = ${deliveryId}`
   return row ?? null
+}
+
+/** null: retention has deleted the e-mail that it is about. */
+export async function deliveryBody(delivery: DeliveryWithFacts, db: Queryable): Promise<string | null> {
+  if (delivery.body !== null) return delivery.body
+  const { outboxId, eventId } = delivery
+  if (outboxId === null || eventId === null) return makeBody(delivery, null)
+  const facts = (await loadEventFacts(db, [{ outboxId, eventId }])).get(eventId)
+  return facts ? makeBody(delivery, facts) : null
 }
 
 /** Starts again with the first attempt, under the same id. A delivery that waits for a retry is sent now. */

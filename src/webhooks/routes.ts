@@ -1,281 +1,334 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { Author } from '../audit/audit.ts'
-import type { Owner } from '../companies/keys.ts'
-import { authorOf, type KeyRegistry, ownerOf, requireKey } from '../companies/require-key.ts'
-import { type CipherContext, decrypt, encrypt, type KeyRing } from '../platform/encryption.ts'
-import type { Database } from '../platform/postgres/pool.ts'
-import { problemAnswers } from '../web/openapi.ts'
+import { requireKnownCompany } from '../companies/company-of-request.ts'
+import { isUuid } from '../platform/text/uuid.ts'
+import { isTestKey, type Principal, performedBy } from '../web/access.ts'
 import { invalidField, Problem } from '../web/problem.ts'
-import type { App } from '../web/server.ts'
-import { uuidParam } from '../web/validation.ts'
-import { loadEventFacts } from './claim.ts'
-import { makeBody, makeWebhookSecret } from './deliver.ts'
-import { type DeliveryWithFacts, listDeliveries, putTestDelivery, replayDelivery } from './deliveries.ts'
-import * as changes from './endpoints.ts'
+import { route } from '../web/route.ts'
+import { deliveryBody, findDelivery, listDeliveries } from './deliveries.ts'
 import {
+  addEndpoint,
   changeEndpoint,
-  findEndpoint,
-  findSecretCipher,
+  type EndpointOwner,
   listEndpoints,
-  type NewEndpoint,
+  refuseUrl,
   removeEndpoint,
+  renewSecret,
+  replayEvent,
+  requireEndpoint,
+  sendTestEvent,
+  type WebhookDeps,
 } from './endpoints.ts'
-import { refuseWebhookUrl } from './request.ts'
+import { countEndpoints, listEndpointOverviews, webhookOverviewSchema } from './overview.ts'
 import {
   DELIVERY_STATUSES,
   newWebhookSchema,
   WEBHOOK_LIMITS,
-  type WebhookEndpoint,
   webhookChangeSchema,
   webhookDeliverySchema,
   webhookSchema,
   webhookWithSecretSchema,
 } from './view.ts'
 
-export type WebhookRouteDeps = {
-  db: Database
-  keys: KeyRegistry
-  pepper: string
-  webhooks: { keys: KeyRing; allowPrivate: boolean; onEnqueued: () => void }
-}
-
-export const refusals = problemAnswers(400, 401, 403, 404, 503)
-
-/** 404 also for an endpoint of another company or mode, so that an answer does not reveal that it exists. */
-export async function findOwnEndpoint(request: FastifyRequest, db: Database): Promise<WebhookEndpoint> {
-  const endpoint = await findEndpoint(db.pool, ownerOf(request), uuidParam(request, 'id'))
-  if (!endpoint) throw new Problem('NOT_FOUND')
-  return endpoint
-}
-
-export type WebhookWithSecret = WebhookEndpoint & { secret: string }
-type Wanted = Pick<NewEndpoint, 'url' | 'description' | 'eventTypes' | 'format'>
-
-/** Also the routes of administrators: they name the owner and the author. */
-export async function addEndpoint(
-  owner: Owner,
-  author: Author,
-  wanted: Wanted,
-  { db, webhooks }: Pick<WebhookRouteDeps, 'db' | 'webhooks'>,
-): Promise<WebhookWithSecret> {
-  const secret = makeWebhookSecret()
-  const secretCipher = encrypt(secret, webhooks.keys, secretPlace(owner))
-  const endpoint = { ...wanted, endpointId: db.clock.newId(), owner, secretCipher }
-  const added = await changes.addEndpoint(db.pool, endpoint, WEBHOOK_LIMITS.ENDPOINTS, author)
-  if (!added)
-    throw new Problem('WEBHOOK_LIMIT_REACHED', {
-      detail: `A company has at most ${WEBHOOK_LIMITS.ENDPOINTS} webhook endpoints of each mode; remove one first.`,
-    })
-  return { ...added, secret }
-}
-
-export async function renewSecret(
-  owner: Owner,
-  author: Author,
-  endpointId: string,
-  { db, webhooks }: Pick<WebhookRouteDeps, 'db' | 'webhooks'>,
-): Promise<WebhookWithSecret> {
-  const secret = makeWebhookSecret()
-  const renewal = {
-    cipher: encrypt(secret, webhooks.keys, secretPlace(owner)),
-    overlapHours: WEBHOOK_LIMITS.OVERLAP_HOURS,
-  }
-  const endpoint = await changes.renewSecret(db.pool, owner, endpointId, renewal, author)
-  if (!endpoint) throw new Problem('NOT_FOUND')
-  return { ...endpoint, secret }
-}
-
-/** The signing secret in use. */
-export async function readSecret(request: FastifyRequest, { db, webhooks }: WebhookRouteDeps): Promise<string> {
-  const owner = ownerOf(request)
-  const cipher = await findSecretCipher(db.pool, owner, uuidParam(request, 'id'))
-  if (!cipher) throw new Problem('NOT_FOUND')
-  return decrypt(cipher, webhooks.keys, secretPlace(owner))
-}
-
-/** The ciphertext is bound to company and column: copied elsewhere, it cannot be decrypted. */
-function secretPlace({ companyId }: Owner): CipherContext {
-  return { companyId, column: 'webhook_endpoints.secret' }
-}
-
-export function refuseUrl(path: string, url: string, { webhooks }: Pick<WebhookRouteDeps, 'webhooks'>): void {
-  const message = refuseWebhookUrl(url, webhooks.allowPrivate)
-  if (message) throw invalidField(path, message, 'INVALID_WEBHOOK_URL')
-}
-
-const tags = ['Webhooks']
-const params = z.object({ id: z.string() })
-const bodyRefusals = problemAnswers(413, 415, 422)
-
-const createSchema = {
-  summary: 'Register an endpoint; the answer shows its secret, once',
-  tags,
-  body: newWebhookSchema,
-  response: { 201: webhookWithSecretSchema, ...refusals, ...bodyRefusals, ...problemAnswers(409) },
-}
-const listSchema = {
-  summary: 'All endpoints',
-  tags,
-  response: { 200: z.object({ data: z.array(webhookSchema) }).meta({ id: 'WebhookList' }), ...refusals },
-}
-const showSchema = { summary: 'One endpoint', tags, params, response: { 200: webhookSchema, ...refusals } }
-const updateSchema = {
-  summary: 'Change an endpoint, disable it, or enable it again',
-  tags,
-  params,
-  body: webhookChangeSchema,
-  response: { 200: webhookSchema, ...refusals, ...bodyRefusals },
-}
-const removeSchema = {
-  summary: 'Remove an endpoint',
-  tags,
-  params,
-  response: { 200: z.object({ id: z.uuid(), deleted: z.literal(true) }), ...refusals },
-}
-const rotateSchema = {
-  summary: `Make a new secret; the old one signs as well for ${WEBHOOK_LIMITS.OVERLAP_HOURS} hours`,
-  tags,
-  params,
-  response: { 200: webhookWithSecretSchema, ...refusals },
-}
-
-export function webhookRoutes(app: App, deps: WebhookRouteDeps): void {
-  const { db, keys, pepper } = deps
-  const mayRead = requireKey(keys, pepper, 'read')
-  const mayManage = requireKey(keys, pepper, 'manage')
-
-  app.post('/v1/webhooks', { onRequest: mayManage, schema: createSchema }, (request, reply) =>
-    create(request, reply, deps),
-  )
-  app.get('/v1/webhooks', { onRequest: mayRead, schema: listSchema }, async request => ({
-    data: await listEndpoints(db.pool, ownerOf(request)),
-  }))
-  app.get('/v1/webhooks/:id', { onRequest: mayRead, schema: showSchema }, request => findOwnEndpoint(request, db))
-  app.patch('/v1/webhooks/:id', { onRequest: mayManage, schema: updateSchema }, request => update(request, deps))
-  app.delete('/v1/webhooks/:id', { onRequest: mayManage, schema: removeSchema }, request => remove(request, deps))
-  app.post('/v1/webhooks/:id/rotate-secret', { onRequest: mayManage, schema: rotateSchema }, request =>
-    renewSecret(ownerOf(request), authorOf(request), uuidParam(request, 'id'), deps),
-  )
-}
-
-async function create(request: FastifyRequest, reply: FastifyReply, deps: WebhookRouteDeps) {
-  const { url, description = null, eventTypes } = request.body as z.output<typeof newWebhookSchema>
-  refuseUrl('url', url, deps)
-  const wanted = { url, description, eventTypes, format: 'native' as const }
-  return reply.code(201).send(await addEndpoint(ownerOf(request), authorOf(request), wanted, deps))
-}
-
-async function update(request: FastifyRequest, deps: WebhookRouteDeps) {
-  const id = uuidParam(request, 'id')
-  const change = request.body as z.output<typeof webhookChangeSchema>
-  if (change.url !== undefined) refuseUrl('url', change.url, deps)
-  const endpoint = await changeEndpoint(deps.db.pool, ownerOf(request), id, change, authorOf(request))
-  if (!endpoint) throw new Problem('NOT_FOUND')
-  return endpoint
-}
-
-async function remove(request: FastifyRequest, { db }: WebhookRouteDeps) {
-  const id = uuidParam(request, 'id')
-  if (!(await removeEndpoint(db.pool, ownerOf(request), id, authorOf(request)))) throw new Problem('NOT_FOUND')
-  return { id, deleted: true as const }
-}
-
-export const deliveryQuery = z.object({
-  status: z.enum(DELIVERY_STATUSES).optional(),
-  cursor: z.uuid('is not a cursor of this list').optional(),
-  limit: z.coerce.number().int().min(1).max(100).default(50),
+const tag = 'Webhooks'
+const path = (rest = '') => ({
+  key: `/v1/webhooks/:id${rest}`,
+  admin: `/admin/companies/:companyId/webhooks/:id${rest}`,
 })
-export type DeliveryQuery = z.output<typeof deliveryQuery>
 
-export const deliveryPageSchema = z
+export function webhookRoutes(deps: WebhookDeps) {
+  const { db, webhooks } = deps
+
+  return {
+    create: route(
+      {
+        method: 'POST',
+        path: '/v1/webhooks',
+        access: { key: 'manage' },
+        tag,
+        summary: 'Register an endpoint; the answer shows its secret, once',
+        body: newWebhookSchema,
+        response: { 201: webhookWithSecretSchema },
+        refusals: [409],
+      },
+      ({ body }, { principal, companyId, status }) => {
+        refuseUrl('url', body.url, deps)
+        status(201)
+        return addEndpoint(
+          deps,
+          { companyId, test: isTestKey(principal) },
+          { ...body, format: 'native' },
+          authorOf(principal),
+        )
+      },
+    ),
+
+    createForCompany: route(
+      {
+        method: 'POST',
+        path: '/admin/companies/:companyId/webhooks',
+        access: { admin: 'administrator' },
+        summary: 'Register an endpoint for a company; the answer shows its secret, once',
+        params: z.object({ companyId: z.string().max(100) }),
+        body: newWebhookByAdmin,
+        response: { 201: webhookWithSecretSchema },
+        refusals: [409],
+      },
+      async ({ params, body: { test, ...wanted } }, { principal, status }) => {
+        const { companyId } = await requireKnownCompany(db, params.companyId)
+        refuseUrl('url', wanted.url, deps)
+        status(201)
+        return addEndpoint(deps, { companyId, test }, { ...wanted, format: 'native' }, authorOf(principal))
+      },
+    ),
+
+    list: route(
+      {
+        method: 'GET',
+        path: '/v1/webhooks',
+        access: { key: 'read' },
+        tag,
+        summary: 'All endpoints',
+        response: z.object({ data: z.array(webhookSchema) }).meta({ id: 'WebhookList' }),
+      },
+      async (_, { principal, companyId }) => ({
+        data: await listEndpoints(db.pool, { companyId, test: isTestKey(principal) }),
+      }),
+    ),
+
+    listOverviews: route(
+      {
+        method: 'GET',
+        path: '/admin/webhooks',
+        access: { admin: 'viewer' },
+        summary:
+          'Webhook endpoints of every company: how many of their latest deliveries succeeded, and the last failure',
+        query: overviewQuery,
+        response: overviewPageSchema,
+      },
+      async ({ query: { companyId, state, cursor, limit } }) => {
+        const [after] =
+          cursor === undefined ? [] : await listEndpointOverviews(db.pool, { webhookId: cursor, limit: 1 })
+        if (cursor !== undefined && !after)
+          throw invalidField('cursor', 'is not a cursor of this list', 'INVALID_CURSOR')
+        const filter = { companyId, state, after, limit: limit + 1 }
+        const [rows, counts] = await Promise.all([listEndpointOverviews(db.pool, filter), countEndpoints(db.pool)])
+        return { counts, ...pageOf(rows, limit) }
+      },
+    ),
+
+    show: route(
+      {
+        method: 'GET',
+        path: '/v1/webhooks/:id',
+        access: { key: 'read' },
+        tag,
+        summary: 'One endpoint',
+        params: endpointParams,
+        response: webhookSchema,
+      },
+      ({ params }, { principal, companyId }) => requireEndpoint(db.pool, ownerOf(principal, companyId), params.id),
+    ),
+
+    showOverview: route(
+      {
+        method: 'GET',
+        path: '/admin/webhooks/:webhookId',
+        access: { admin: 'viewer' },
+        summary: 'One webhook endpoint',
+        params: z.object({ webhookId: z.string().max(100) }),
+        response: webhookOverviewSchema,
+      },
+      async ({ params: { webhookId } }) => {
+        const [endpoint] = isUuid(webhookId) ? await listEndpointOverviews(db.pool, { webhookId, limit: 1 }) : []
+        if (!endpoint) throw new Problem('NOT_FOUND', { detail: 'There is no such webhook endpoint.' })
+        return endpoint
+      },
+    ),
+
+    change: route(
+      {
+        method: 'PATCH',
+        path: path(),
+        access: { key: 'manage', admin: 'administrator' },
+        tag,
+        summary: 'Change an endpoint, disable it, or enable it again',
+        params: endpointParams,
+        body: webhookChangeSchema,
+        response: webhookSchema,
+      },
+      async ({ params, body }, { principal, companyId }) => {
+        if (body.url !== undefined) refuseUrl('url', body.url, deps)
+        const owner = ownerOf(principal, companyId)
+        const endpoint = await requireEndpoint(db.pool, owner, params.id)
+        return changeEndpoint(deps, owner, endpoint, body, authorOf(principal))
+      },
+    ),
+
+    remove: route(
+      {
+        method: 'DELETE',
+        path: path(),
+        access: { key: 'manage', admin: 'administrator' },
+        tag,
+        summary: 'Remove an endpoint',
+        params: endpointParams,
+        response: z.object({ id: z.uuid(), deleted: z.literal(true) }),
+      },
+      async ({ params }, { principal, companyId }) => {
+        const owner = ownerOf(principal, companyId)
+        const endpoint = await requireEndpoint(db.pool, owner, params.id)
+        await removeEndpoint(deps, owner, endpoint, authorOf(principal))
+        return { id: endpoint.id, deleted: true as const }
+      },
+    ),
+
+    rotateSecret: route(
+      {
+        method: 'POST',
+        path: path('/rotate-secret'),
+        access: { key: 'manage', admin: 'administrator' },
+        tag,
+        summary: `Make a new secret; the old one signs as well for ${WEBHOOK_LIMITS.OVERLAP_HOURS} hours`,
+        params: endpointParams,
+        response: webhookWithSecretSchema,
+      },
+      async ({ params }, { principal, companyId }) => {
+        const owner = ownerOf(principal, companyId)
+        const endpoint = await requireEndpoint(db.pool, owner, params.id)
+        return renewSecret(deps, owner, endpoint, authorOf(principal))
+      },
+    ),
+
+    test: route(
+      {
+        method: 'POST',
+        path: path('/test'),
+        access: { key: 'manage', admin: 'support' },
+        tag,
+        summary: 'Send a webhook.test event',
+        params: endpointParams,
+        response: { 202: webhookDeliverySchema },
+        refusals: [409],
+      },
+      async ({ params }, { principal, companyId, status }) => {
+        const endpoint = await requireEndpoint(db.pool, ownerOf(principal, companyId), params.id)
+        const delivery = await sendTestEvent(db, companyId, endpoint, administrator(principal))
+        webhooks.onEnqueued()
+        status(202)
+        return delivery
+      },
+    ),
+
+    listDeliveries: route(
+      {
+        method: 'GET',
+        path: path('/deliveries'),
+        access: { key: 'read', admin: 'viewer' },
+        tag,
+        summary: 'Deliveries of the last seven days, newest first',
+        params: endpointParams,
+        query: deliveryQuery,
+        response: deliveryPageSchema,
+      },
+      async ({ params, query: { cursor = null, limit, status = null } }, { principal, companyId }) => {
+        const { id } = await requireEndpoint(db.pool, ownerOf(principal, companyId), params.id)
+        return pageOf(await listDeliveries(db.pool, id, { before: cursor, limit: limit + 1, status }), limit)
+      },
+    ),
+
+    showDelivery: route(
+      {
+        method: 'GET',
+        path: '/admin/companies/:companyId/webhooks/:id/deliveries/:deliveryId',
+        access: { admin: 'viewer' },
+        summary: 'One delivery with its request and the last answer',
+        params: deliveryParams.extend({ companyId: z.string().max(100) }),
+        response: exchangeSchema,
+      },
+      async ({ params: { companyId, id, deliveryId } }, { principal }) => {
+        const company = await requireKnownCompany(db, companyId)
+        const { url } = await requireEndpoint(db.pool, ownerOf(principal, company.companyId), id)
+        const delivery = isUuid(deliveryId) ? await findDelivery(db.pool, id, deliveryId) : null
+        if (!delivery)
+          throw new Problem('NOT_FOUND', { detail: 'There is no such delivery; they are kept for seven days.' })
+        const request = { url, webhookId: `msg_${delivery.id}`, body: await deliveryBody(delivery, db.pool) }
+        // The schema leaves out what the body is made of.
+        return { ...webhookDeliverySchema.parse(delivery), request }
+      },
+    ),
+
+    replay: route(
+      {
+        method: 'POST',
+        path: path('/deliveries/:deliveryId/replay'),
+        access: { key: 'manage', admin: 'support' },
+        tag,
+        summary: 'Deliver it again, under the same webhook-id',
+        params: deliveryParams,
+        response: { 202: webhookDeliverySchema },
+        refusals: [409],
+      },
+      async ({ params: { id, deliveryId } }, { principal, companyId, status }) => {
+        const endpoint = await requireEndpoint(db.pool, ownerOf(principal, companyId), id)
+        const delivery = await replayEvent(db, companyId, endpoint, deliveryId, administrator(principal))
+        webhooks.onEnqueued()
+        status(202)
+        return delivery
+      },
+    ),
+  }
+}
+
+const newWebhookByAdmin = newWebhookSchema
+  .extend({ test: z.boolean().default(false).describe('Gets events of test e-mails only') })
+  .meta({ id: 'NewWebhookByAdmin', example: { url: 'https://example.com/hooks' } })
+
+const cursor = z.uuid('is not a cursor of this list').optional()
+const limit = z.coerce.number().int().min(1).max(100).default(50)
+const overviewQuery = z.object({
+  companyId: z.uuid().optional(),
+  state: z.enum(['enabled', 'failing', 'disabled']).optional(),
+  cursor,
+  limit,
+})
+const overviewPageSchema = z
+  .object({
+    counts: z.object({ enabled: z.int(), failing: z.int(), disabled: z.int() }).describe('Of all companies'),
+    data: z.array(webhookOverviewSchema),
+    cursor: z.string().nullable(),
+    hasMore: z.boolean(),
+  })
+  .meta({ id: 'WebhookOverviewList' })
+
+const endpointParams = z.object({ id: z.string() })
+const deliveryParams = endpointParams.extend({ deliveryId: z.string() })
+const deliveryQuery = z.object({ status: z.enum(DELIVERY_STATUSES).optional(), cursor, limit })
+const deliveryPageSchema = z
   .object({ data: z.array(webhookDeliverySchema), cursor: z.string().nullable(), hasMore: z.boolean() })
   .meta({ id: 'WebhookDeliveryList' })
+const exchangeSchema = webhookDeliverySchema
+  .extend({
+    request: z.object({
+      url: z.string(),
+      webhookId: z.string().describe('The header webhook-id'),
+      body: z.string().nullable().describe('null: retention has deleted the e-mail that it is about'),
+    }),
+  })
+  .meta({ id: 'WebhookExchange' })
 
-export async function deliveryPage(db: Database, endpointId: string, { cursor, limit, status }: DeliveryQuery) {
-  // One row more than the page shows whether there is another page.
-  const filter = { before: cursor ?? null, limit: limit + 1, status: status ?? null }
-  const rows = await listDeliveries(db.pool, endpointId, filter)
-  const page = rows.slice(0, limit)
+/** A key sees the endpoints of its mode, everybody else those of both. */
+const ownerOf = (principal: Principal, companyId: string): EndpointOwner => ({
+  companyId,
+  test: principal.kind === 'key' ? principal.test : null,
+})
+
+const authorOf = (principal: Principal): Author => ({ performedBy: performedBy(principal) })
+const administrator = (principal: Principal) => (principal.kind === 'key' ? null : authorOf(principal))
+
+/** One row more than the page has was read: it shows whether there is another page. */
+function pageOf<Row extends { id: string }>(rows: Row[], limit: number) {
+  const data = rows.slice(0, limit)
   const hasMore = rows.length > limit
-  return { data: page, cursor: hasMore ? page.at(-1)!.id : null, hasMore }
-}
-
-/** null: retention has deleted the e-mail that it is about. */
-export async function deliveryBody(delivery: DeliveryWithFacts, db: Database): Promise<string | null> {
-  if (delivery.body !== null) return delivery.body
-  const { outboxId, eventId } = delivery
-  if (outboxId === null || eventId === null) return makeBody(delivery, null)
-  const facts = (await loadEventFacts(db.pool, [{ outboxId, eventId }])).get(eventId)
-  return facts ? makeBody(delivery, facts) : null
-}
-
-export function testDelivery({ id }: WebhookEndpoint, companyId: string, { clock }: Database) {
-  const data = { webhookId: id, message: 'It works.' }
-  return { endpointId: id, companyId, deliveryId: clock.newId(), data }
-}
-
-export function refuseDisabled({ enabled, disabledReason }: WebhookEndpoint): void {
-  if (!enabled)
-    throw new Problem('WEBHOOK_DISABLED', {
-      detail: `It was disabled (${disabledReason}); enable it first: PATCH {"enabled": true}.`,
-    })
-}
-
-const testSchema = {
-  summary: 'Send a webhook.test event',
-  tags,
-  params,
-  response: { 202: webhookDeliverySchema, ...refusals, ...problemAnswers(409) },
-}
-const deliveriesSchema = {
-  summary: 'Deliveries of the last seven days, newest first',
-  tags,
-  params,
-  querystring: deliveryQuery,
-  response: { 200: deliveryPageSchema, ...refusals, ...problemAnswers(422) },
-}
-const replaySchema = {
-  summary: 'Deliver it again, under the same webhook-id',
-  tags,
-  params: z.object({ id: z.string(), deliveryId: z.string() }),
-  response: { 202: webhookDeliverySchema, ...refusals, ...problemAnswers(409) },
-}
-
-export function webhookDeliveryRoutes(app: App, deps: WebhookRouteDeps): void {
-  const { db, keys, pepper } = deps
-  const mayRead = requireKey(keys, pepper, 'read')
-  const mayManage = requireKey(keys, pepper, 'manage')
-
-  app.post('/v1/webhooks/:id/test', { onRequest: mayManage, schema: testSchema }, (request, reply) =>
-    sendTest(request, reply, deps),
-  )
-  app.get('/v1/webhooks/:id/deliveries', { onRequest: mayRead, schema: deliveriesSchema }, request => list(request, db))
-  app.post(
-    '/v1/webhooks/:id/deliveries/:deliveryId/replay',
-    { onRequest: mayManage, schema: replaySchema },
-    (request, reply) => replay(request, reply, deps),
-  )
-}
-
-async function sendTest(request: FastifyRequest, reply: FastifyReply, { db, webhooks }: WebhookRouteDeps) {
-  const endpoint = await findOwnEndpoint(request, db)
-  refuseDisabled(endpoint)
-  const delivery = await putTestDelivery(db.pool, testDelivery(endpoint, request.key!.companyId, db))
-  webhooks.onEnqueued()
-  return reply.code(202).send(delivery)
-}
-
-async function list(request: FastifyRequest, db: Database) {
-  const endpoint = await findOwnEndpoint(request, db)
-  return deliveryPage(db, endpoint.id, request.query as DeliveryQuery)
-}
-
-async function replay(request: FastifyRequest, reply: FastifyReply, { db, webhooks }: WebhookRouteDeps) {
-  const endpoint = await findOwnEndpoint(request, db)
-  refuseDisabled(endpoint)
-  const delivery = await replayDelivery(db.pool, endpoint.id, uuidParam(request, 'deliveryId'))
-  if (!delivery) throw new Problem('NOT_FOUND')
-  webhooks.onEnqueued()
-  return reply.code(202).send(delivery)
+  return { data, cursor: hasMore ? data.at(-1)!.id : null, hasMore }
 }

@@ -85,5 +85,6 @@ export const webhookDeliverySchema = z
   .meta({ id: 'WebhookDelivery' })
 
 export type WebhookEndpoint = z.infer<typeof webhookSchema>
+export type WebhookWithSecret = z.infer<typeof webhookWithSecretSchema>
 export type WebhookChange = z.output<typeof webhookChangeSchema>
 export type WebhookDelivery = z.infer<typeof webhookDeliverySchema>

@@ -132,7 +132,7 @@ describe('a webhook', () => {
     const owner = await gateway.company()
     const made = await admin('POST', `/companies/${owner.companyId}/webhooks`, { url: `${receiver.url}/admin` })
     expect(made.body).toMatchObject({ secret: expect.stringMatching(/^whsec_/), enabled: true })
-    const path = `/webhooks/${made.body.id}`
+    const path = `/companies/${owner.companyId}/webhooks/${made.body.id}`
     receiver.answer('/admin', withStatus(500))
     const sent = (await admin('POST', `${path}/test`, {})).body
     const exchange = await until(
@@ -157,17 +157,17 @@ describe('a webhook', () => {
       data => data.length === 1,
     )
     expect((await admin('POST', `${path}/rotate-secret`, {})).body.secret).not.toBe(made.body.secret)
-    expect((await admin('PATCH', path, { enabled: false, reason: 'They asked' })).body.enabled).toBe(false)
+    expect((await admin('PATCH', path, { enabled: false })).body.enabled).toBe(false)
     expect((await admin('POST', `${path}/test`, {})).body.code).toBe('WEBHOOK_DISABLED')
-    expect((await admin('POST', `${path}/remove`, {})).body.deleted).toBe(true)
-    expect((await admin('GET', path)).status).toBe(404)
-    expect((await audit(owner.companyId)).map(one => [one.action, one.reason])).toEqual([
-      ['WEBHOOK_REMOVED', null],
-      ['WEBHOOK_CHANGED', 'They asked'],
-      ['WEBHOOK_SECRET_ROTATED', null],
-      ['WEBHOOK_REPLAYED', null],
-      ['WEBHOOK_TESTED', null],
-      ['WEBHOOK_CREATED', null],
+    expect((await admin('DELETE', path, {})).body.deleted).toBe(true)
+    expect((await admin('GET', `/webhooks/${made.body.id}`)).status).toBe(404)
+    expect((await audit(owner.companyId)).map(one => [one.action, one.performedBy])).toEqual([
+      ['WEBHOOK_REMOVED', 'ana'],
+      ['WEBHOOK_CHANGED', 'ana'],
+      ['WEBHOOK_SECRET_ROTATED', 'ana'],
+      ['WEBHOOK_REPLAYED', 'ana'],
+      ['WEBHOOK_TESTED', 'ana'],
+      ['WEBHOOK_CREATED', 'ana'],
     ])
   })
 
@@ -180,7 +180,7 @@ describe('a webhook', () => {
     expect([first.data.length, first.hasMore]).toEqual([2, true])
     const second = await list(`limit=2&cursor=${first.cursor}`)
     expect([second.data.map((one: Json) => one.url), second.hasMore]).toEqual([[`${receiver.url}/three`], false])
-    await admin('PATCH', `/webhooks/${first.data[0].id}`, { enabled: false })
+    await admin('PATCH', `/companies/${owner.companyId}/webhooks/${first.data[0].id}`, { enabled: false })
     expect((await list('state=disabled')).data.map((one: Json) => one.id)).toEqual([first.data[0].id])
     expect((await list('state=enabled')).counts).toMatchObject({ enabled: expect.any(Number), disabled: 1 })
   })
@@ -191,12 +191,9 @@ describe('a template', () => {
     const path = `/companies/${company.companyId}/templates`
     const source = { subject: 'Hi {{ name }}', html: '<p>{{ name }}</p>', text: null }
     const made = (await admin('POST', path, { type: 'from_admin', locale: 'en', ...source })).body
-    expect(made).toMatchObject({
-      draft: 1,
-      companyName: company.name,
-      version: { variables: ['name'], createdBy: 'ana' },
-    })
-    const template = `/templates/${made.id}`
+    expect(made).toMatchObject({ draft: 1, version: { variables: ['name'], createdBy: 'ana' } })
+    expect((await admin('GET', `/templates/${made.id}`)).body).toMatchObject({ companyName: company.name, draft: 1 })
+    const template = `${path}/${made.id}`
     const saved = (await admin('PATCH', template, { subject: 'Dear {{ name }}' })).body
     expect(saved).toMatchObject({ draft: 2, version: { html: source.html } })
     expect((await admin('POST', `${template}/publish`, {})).body).toMatchObject({ published: 2, draft: null })
@@ -219,7 +216,7 @@ describe('a template', () => {
       ...{ action: 'TEMPLATE_TESTED', performedBy: expect.any(String) },
       after: { version: 2, sentAs: sent.body.outboxId },
     })
-    expect((await admin('POST', `${template}/remove`, {})).body.deleted).toBe(true)
+    expect((await admin('DELETE', template, {})).body.deleted).toBe(true)
   })
 
   test('a preview shows what an editor holds, or says what is wrong with it, and stores nothing', async () => {
@@ -244,13 +241,14 @@ describe('a template', () => {
     expect(await rows(gateway, 'select count(*)::int as count from template_versions')).toEqual(before)
   })
 
-  test('of a starter cannot be changed, and needs a company for a test', async () => {
+  test('of a starter cannot be changed, and is tested as a company', async () => {
     const { data } = (await admin('GET', `/templates?companyId=${company.companyId}&limit=200`)).body
     const starter = data.find((one: Json) => one.starter)
     expect(starter.figures).toEqual({ accepted: 0, sent: 0, failed: 0, retries: 0 })
-    expect((await admin('PATCH', `/templates/${starter.id}`, { subject: 'x' })).body.code).toBe('TEMPLATE_IS_STARTER')
-    const sent = await admin('POST', `/templates/${starter.id}/test`, { to: 'e@example.com' })
-    expect(sent.body.errors).toMatchObject([{ path: 'companyId' }])
+    const path = `/companies/${company.companyId}/templates/${starter.id}`
+    expect((await admin('PATCH', path, { subject: 'x' })).body.code).toBe('TEMPLATE_IS_STARTER')
+    const unnamed = (await admin('POST', `${path}/test`, { to: 'e@example.com' })).body
+    expect(unnamed.errors[0].code).toBe('TEMPLATE_VARIABLE_MISSING')
     const found = (await admin('GET', `/templates?text=${starter.type.slice(1, 5)}&limit=1`)).body
     expect(found.data[0].type).toContain(starter.type.slice(1, 5))
   })

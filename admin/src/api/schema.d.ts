@@ -377,230 +377,16 @@ export interface paths {
       responses: { 200: Answer<{ 'application/json': components['schemas']['BulkAction'] }> }
     }
   }
-  '/admin/webhooks': {
-    /** Webhook endpoints of every company: how many of their latest deliveries succeeded, and the last failure */
-    get: {
-      parameters: {
-        query?: {
-          companyId?: string
-          state?: 'enabled' | 'failing' | 'disabled'
-          cursor?: string
-          limit?: number
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['WebhookOverviewList'] }> }
-    }
-  }
-  '/admin/webhooks/{webhookId}': {
-    /** One webhook endpoint */
-    get: {
-      parameters: {
-        path: {
-          webhookId: string
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['WebhookOverview'] }> }
-    }
-    /** Change an endpoint, disable it, or enable it again */
-    patch: {
-      parameters: {
-        path: {
-          webhookId: string
-        }
-      }
-      requestBody: { content: { 'application/json': components['schemas']['WebhookChangeByAdminInput'] } }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['Webhook'] }> }
-    }
-  }
-  '/admin/companies/{companyId}/webhooks': {
-    /** Register an endpoint for a company; the answer shows its secret, once */
+  '/admin/companies/{companyId}/templates/{id}/test': {
+    /** Send a version, also a draft, to one address, as the company; its subject begins with [Test] */
     post: {
       parameters: {
         path: {
+          id: string
           companyId: string
         }
       }
-      requestBody: { content: { 'application/json': components['schemas']['NewWebhookByAdminInput'] } }
-      responses: { 201: Answer<{ 'application/json': components['schemas']['WebhookWithSecret'] }> }
-    }
-  }
-  '/admin/webhooks/{webhookId}/remove': {
-    /** Remove an endpoint */
-    post: {
-      parameters: {
-        path: {
-          webhookId: string
-        }
-      }
-      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
-      responses: { 200: Answer<{ 'application/json': {
-        id: string
-        deleted: true
-      } }> }
-    }
-  }
-  '/admin/webhooks/{webhookId}/rotate-secret': {
-    /** Make a new secret, shown once; the old one signs as well for 24 hours */
-    post: {
-      parameters: {
-        path: {
-          webhookId: string
-        }
-      }
-      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['WebhookWithSecret'] }> }
-    }
-  }
-  '/admin/webhooks/{webhookId}/deliveries': {
-    /** Deliveries to an endpoint in the last seven days, newest first */
-    get: {
-      parameters: {
-        query?: {
-          status?: 'waiting' | 'delivered' | 'failed'
-          cursor?: string
-          limit?: number
-        }
-        path: {
-          webhookId: string
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['WebhookDeliveryList'] }> }
-    }
-  }
-  '/admin/webhooks/{webhookId}/deliveries/{deliveryId}': {
-    /** One delivery with its request and the last answer */
-    get: {
-      parameters: {
-        path: {
-          webhookId: string
-          deliveryId: string
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['WebhookExchange'] }> }
-    }
-  }
-  '/admin/webhooks/{webhookId}/test': {
-    /** Send a webhook.test event */
-    post: {
-      parameters: {
-        path: {
-          webhookId: string
-        }
-      }
-      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
-      responses: { 202: Answer<{ 'application/json': components['schemas']['WebhookDelivery'] }> }
-    }
-  }
-  '/admin/webhooks/{webhookId}/deliveries/{deliveryId}/replay': {
-    /** Deliver it again, under the same webhook-id */
-    post: {
-      parameters: {
-        path: {
-          webhookId: string
-          deliveryId: string
-        }
-      }
-      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
-      responses: { 202: Answer<{ 'application/json': components['schemas']['WebhookDelivery'] }> }
-    }
-  }
-  '/admin/templates': {
-    /** Templates with what became of their e-mails */
-    get: {
-      parameters: {
-        query?: {
-          /** Its own, and the starters that they do not replace */
-          companyId?: string
-          /** A part of the type */
-          text?: string
-          cursor?: string
-          limit?: number
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['TemplateOverviewList'] }> }
-    }
-  }
-  '/admin/templates/{templateId}': {
-    /** One template with its versions, and the content of one */
-    get: {
-      parameters: {
-        query?: {
-          /** The newest when absent */
-          version?: number
-        }
-        path: {
-          templateId: string
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['TemplateOfCompany'] }> }
-    }
-    /** Make a new draft from the newest version and these changes, in place of the draft there is */
-    patch: {
-      parameters: {
-        path: {
-          templateId: string
-        }
-      }
-      requestBody: { content: { 'application/json': components['schemas']['TemplateChangeByAdminInput'] } }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['TemplateOfCompany'] }> }
-    }
-  }
-  '/admin/companies/{companyId}/templates': {
-    /** Create a template for a company */
-    post: {
-      parameters: {
-        path: {
-          companyId: string
-        }
-      }
-      requestBody: { content: { 'application/json': components['schemas']['NewTemplateByAdminInput'] } }
-      responses: { 201: Answer<{ 'application/json': components['schemas']['TemplateOfCompany'] }> }
-    }
-  }
-  '/admin/templates/{templateId}/publish': {
-    /** Put the draft, or an older version, into use */
-    post: {
-      parameters: {
-        path: {
-          templateId: string
-        }
-      }
-      requestBody: { content: { 'application/json': components['schemas']['PublishTemplateByAdminInput'] } }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['TemplateOfCompany'] }> }
-    }
-  }
-  '/admin/templates/{templateId}/remove': {
-    /** Delete a template with all versions; the starters of its type are used again */
-    post: {
-      parameters: {
-        path: {
-          templateId: string
-        }
-      }
-      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
-      responses: { 200: Answer<{ 'application/json': {
-        id: string
-        deleted: true
-      } }> }
-    }
-  }
-  '/admin/templates/preview': {
-    /** Render what an editor holds, saved or not; nothing is stored or sent */
-    post: {
-      parameters: None
-      requestBody: { content: { 'application/json': components['schemas']['PreviewDraftInput'] } }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['DraftPreview'] }> }
-    }
-  }
-  '/admin/templates/{templateId}/test': {
-    /** Send a version, also a draft, to one address, as its company; its subject begins with [Test] */
-    post: {
-      parameters: {
-        path: {
-          templateId: string
-        }
-      }
-      requestBody: { content: { 'application/json': components['schemas']['TestTemplateByAdminInput'] } }
+      requestBody: { content: { 'application/json': components['schemas']['TestTemplateInput'] } }
       responses: { 202: Answer<{ 'application/json': components['schemas']['Accepted'] }> }
     }
   }
@@ -1163,6 +949,226 @@ export interface paths {
       parameters: None
       requestBody: { content: { 'application/json': components['schemas']['LookUpSuppressionInput'] } }
       responses: { 200: Answer<{ 'application/json': components['schemas']['SuppressionHistory'] }> }
+    }
+  }
+  '/admin/companies/{companyId}/webhooks': {
+    /** Register an endpoint for a company; the answer shows its secret, once */
+    post: {
+      parameters: {
+        path: {
+          companyId: string
+        }
+      }
+      requestBody: { content: { 'application/json': components['schemas']['NewWebhookByAdminInput'] } }
+      responses: { 201: Answer<{ 'application/json': components['schemas']['WebhookWithSecret'] }> }
+    }
+  }
+  '/admin/webhooks': {
+    /** Webhook endpoints of every company: how many of their latest deliveries succeeded, and the last failure */
+    get: {
+      parameters: {
+        query?: {
+          companyId?: string
+          state?: 'enabled' | 'failing' | 'disabled'
+          cursor?: string
+          limit?: number
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['WebhookOverviewList'] }> }
+    }
+  }
+  '/admin/webhooks/{webhookId}': {
+    /** One webhook endpoint */
+    get: {
+      parameters: {
+        path: {
+          webhookId: string
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['WebhookOverview'] }> }
+    }
+  }
+  '/admin/companies/{companyId}/webhooks/{id}': {
+    /** Change an endpoint, disable it, or enable it again */
+    patch: {
+      parameters: {
+        path: {
+          companyId: string
+          id: string
+        }
+      }
+      requestBody: { content: { 'application/json': components['schemas']['WebhookChangeInput'] } }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['Webhook'] }> }
+    }
+    /** Remove an endpoint */
+    delete: {
+      parameters: {
+        path: {
+          companyId: string
+          id: string
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': {
+        id: string
+        deleted: true
+      } }> }
+    }
+  }
+  '/admin/companies/{companyId}/webhooks/{id}/rotate-secret': {
+    /** Make a new secret; the old one signs as well for 24 hours */
+    post: {
+      parameters: {
+        path: {
+          companyId: string
+          id: string
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['WebhookWithSecret'] }> }
+    }
+  }
+  '/admin/companies/{companyId}/webhooks/{id}/test': {
+    /** Send a webhook.test event */
+    post: {
+      parameters: {
+        path: {
+          companyId: string
+          id: string
+        }
+      }
+      responses: { 202: Answer<{ 'application/json': components['schemas']['WebhookDelivery'] }> }
+    }
+  }
+  '/admin/companies/{companyId}/webhooks/{id}/deliveries': {
+    /** Deliveries of the last seven days, newest first */
+    get: {
+      parameters: {
+        query?: {
+          status?: 'waiting' | 'delivered' | 'failed'
+          cursor?: string
+          limit?: number
+        }
+        path: {
+          companyId: string
+          id: string
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['WebhookDeliveryList'] }> }
+    }
+  }
+  '/admin/companies/{companyId}/webhooks/{id}/deliveries/{deliveryId}': {
+    /** One delivery with its request and the last answer */
+    get: {
+      parameters: {
+        path: {
+          id: string
+          deliveryId: string
+          companyId: string
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['WebhookExchange'] }> }
+    }
+  }
+  '/admin/companies/{companyId}/webhooks/{id}/deliveries/{deliveryId}/replay': {
+    /** Deliver it again, under the same webhook-id */
+    post: {
+      parameters: {
+        path: {
+          companyId: string
+          id: string
+          deliveryId: string
+        }
+      }
+      responses: { 202: Answer<{ 'application/json': components['schemas']['WebhookDelivery'] }> }
+    }
+  }
+  '/admin/templates': {
+    /** Templates with what became of their e-mails */
+    get: {
+      parameters: {
+        query?: {
+          /** Its own, and the starters that they do not replace */
+          companyId?: string
+          /** A part of the type */
+          text?: string
+          cursor?: string
+          limit?: number
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['TemplateOverviewList'] }> }
+    }
+  }
+  '/admin/templates/{templateId}': {
+    /** One template with its versions, and the content of one */
+    get: {
+      parameters: {
+        query?: {
+          /** The newest when absent */
+          version?: number
+        }
+        path: {
+          templateId: string
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['TemplateOfCompany'] }> }
+    }
+  }
+  '/admin/companies/{companyId}/templates': {
+    /** Create a template of a type and locale; its first version is a draft unless publish is true */
+    post: {
+      parameters: {
+        path: {
+          companyId: string
+        }
+      }
+      requestBody: { content: { 'application/json': components['schemas']['NewTemplateInput'] } }
+      responses: { 201: Answer<{ 'application/json': components['schemas']['TemplateWithVersions'] }> }
+    }
+  }
+  '/admin/companies/{companyId}/templates/{id}': {
+    /** Make a new draft from the newest version and these changes, in place of the draft there is */
+    patch: {
+      parameters: {
+        path: {
+          companyId: string
+          id: string
+        }
+      }
+      requestBody: { content: { 'application/json': components['schemas']['TemplateChangeInput'] } }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['TemplateWithVersions'] }> }
+    }
+    /** Delete a template with all versions; the starters of its type are used again */
+    delete: {
+      parameters: {
+        path: {
+          companyId: string
+          id: string
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': {
+        id: string
+        deleted: true
+      } }> }
+    }
+  }
+  '/admin/companies/{companyId}/templates/{id}/publish': {
+    /** Put the draft, or an older version, into use */
+    post: {
+      parameters: {
+        path: {
+          companyId: string
+          id: string
+        }
+      }
+      requestBody: { content: { 'application/json': components['schemas']['PublishTemplateInput'] } }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['TemplateWithVersions'] }> }
+    }
+  }
+  '/admin/templates/preview': {
+    /** Render what an editor holds, saved or not; nothing is stored or sent */
+    post: {
+      parameters: None
+      requestBody: { content: { 'application/json': components['schemas']['PreviewDraftInput'] } }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['DraftPreview'] }> }
     }
   }
 }
@@ -2023,7 +2029,7 @@ export interface components {
       /** Why; for the audit log */
       reason?: string
     }
-    NewTemplateByAdminInput: {
+    NewTemplateInput: {
       type: string
       /** The company's when absent */
       locale?: string
@@ -2032,7 +2038,6 @@ export interface components {
       text?: string | null
       /** Put it into use at once */
       publish?: boolean
-      reason?: string
     }
     NewWebhookByAdminInput: {
       /** https, on the public internet */
@@ -2041,7 +2046,6 @@ export interface components {
       eventTypes?: ('email.sent' | 'email.failed' | 'email.delivered' | 'email.bounced' | 'email.complained' | 'email.expired' | 'email.suppressed' | 'company.warned' | 'company.paused' | 'company.dead_letters')[]
       /** Gets events of test e-mails only */
       test?: boolean
-      reason?: string
     }
     Overview: {
       range: {
@@ -2193,10 +2197,9 @@ export interface components {
         lastAt: string
       })[]
     }
-    PublishTemplateByAdminInput: {
+    PublishTemplateInput: {
       /** An older one returns to it; the draft when absent */
       version?: number
-      reason?: string
     }
     QueueCounts: {
       ready: number
@@ -2412,13 +2415,12 @@ export interface components {
         net: number
       })[]
     }
-    TemplateChangeByAdminInput: {
+    TemplateChangeInput: {
       subject?: string
       /** null removes it */
       html?: string | null
       /** null removes it */
       text?: string | null
-      reason?: string
     }
     TemplateOfCompany: {
       id: string
@@ -2487,14 +2489,29 @@ export interface components {
       createdBy: string
       publishedAt: string | null
     }
-    TestTemplateByAdminInput: {
+    TemplateWithVersions: {
+      id: string
+      type: string
+      locale: string
+      /** Comes with the gateway; your own template of the same type replaces it */
+      starter: boolean
+      /** The number of the version in use */
+      published: number | null
+      /** The number of the version that has not been published */
+      draft: number | null
+      createdAt: string
+      updatedAt: string
+      /** The one that was asked for, or the newest */
+      version: components['schemas']['TemplateVersion']
+      /** Newest first */
+      versions: (components['schemas']['TemplateVersionSummary'])[]
+    }
+    TestTemplateInput: {
       /** The newest when absent */
       version?: number
       variables?: Record<string, unknown>
       to: string
       from?: string
-      /** For a starter: the company that sends it */
-      companyId?: string
     }
     Webhook: {
       id: string
@@ -2515,14 +2532,13 @@ export interface components {
       createdAt: string
       updatedAt: string
     }
-    WebhookChangeByAdminInput: {
+    WebhookChangeInput: {
       /** https, on the public internet */
       url?: string
       description?: string | null
       eventTypes?: ('email.sent' | 'email.failed' | 'email.delivered' | 'email.bounced' | 'email.complained' | 'email.expired' | 'email.suppressed' | 'company.warned' | 'company.paused' | 'company.dead_letters')[]
       /** true also enables an endpoint again that was disabled for its failures */
       enabled?: boolean
-      reason?: string
     }
     WebhookDelivery: {
       /** The header webhook-id is msg_ followed by this id */

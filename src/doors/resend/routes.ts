@@ -2,7 +2,7 @@ import type { EmailRouteDeps } from '../../emails/routes.ts'
 import type { SendRouteDeps } from '../../pipeline/accept/routes.ts'
 import type { SuppressionRouteDeps } from '../../suppression/routes.ts'
 import type { App } from '../../web/server.ts'
-import type { WebhookRouteDeps } from '../../webhooks/routes.ts'
+import type { WebhookDeps } from '../../webhooks/endpoints.ts'
 import { resendApiKeyRoutes } from './api-keys.ts'
 import { resendAttachmentRoutes } from './attachments.ts'
 import { type DomainRouteDeps, resendDomainRoutes } from './domains.ts'
@@ -16,7 +16,7 @@ import { resendWebhookEventRoutes, resendWebhookRoutes } from './webhooks.ts'
 export type ResendRouteDeps = SendRouteDeps &
   EmailRouteDeps &
   SuppressionRouteDeps &
-  WebhookRouteDeps &
+  WebhookDeps &
   DomainRouteDeps & { publicUrl: string | undefined }
 
 /** The routes of the Resend API, so that its SDK works unchanged; see docs/resend.md. They call the same steps as the native ones. */

@@ -2,9 +2,8 @@ import { randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { requireKey } from '../../companies/require-key.ts'
 import { formatAddress } from '../../platform/text/addresses.ts'
-import { createTemplate, deleteTemplate, publishVersion } from '../../templates/changes.ts'
+import { createdOrProblem, createTemplate, deleteTemplate, publishVersion } from '../../templates/changes.ts'
 import { authorOf, refuseUnusable } from '../../templates/routes.ts'
-import { TEMPLATES_PER_COMPANY } from '../../templates/view.ts'
 import { boundBodies, TEMPLATE_BODY_LIMIT, TEMPLATE_MEMORY } from '../../web/body.ts'
 import { Problem } from '../../web/problem.ts'
 import type { App } from '../../web/server.ts'
@@ -51,7 +50,7 @@ export function resendTemplateRoutes(app: App, deps: ResendRouteDeps): void {
 }
 
 async function create(request: FastifyRequest, reply: FastifyReply, { db, accept }: ResendRouteDeps) {
-  const author = authorOf(request)
+  const author = authorOf(request.principal!, request.key!.companyId)
   const body = request.body as ResendTemplate
   const problems = problemsOfTemplate(body)
   if (problems.length > 0) throw new Problem('INVALID_TEMPLATE', { errors: problems })
@@ -62,14 +61,10 @@ async function create(request: FastifyRequest, reply: FastifyReply, { db, accept
     db.pool,
     author,
     { ...source, type, locale: null, publish: false },
-    TEMPLATES_PER_COMPANY,
     (tx, templateId) => insertResendSource(tx, templateId, toSource(body)),
   )
-  if (outcome.kind === 'exists')
-    throw new Problem('TEMPLATE_EXISTS', { detail: `There is a template with the alias ${type}.` })
-  if (outcome.kind === 'limit')
-    throw new Problem('TEMPLATE_LIMIT_REACHED', { detail: `A company has at most ${TEMPLATES_PER_COMPANY} templates.` })
-  return reply.code(201).send({ object: 'template', id: outcome.id })
+  const id = createdOrProblem(outcome, `There is a template with the alias ${type}.`)
+  return reply.code(201).send({ object: 'template', id })
 }
 
 /** `Order confirmation` → `order-confirmation-1f2e3d4c`. Names need not be unique, types are. */
@@ -98,7 +93,7 @@ function toSource({ name, from, reply_to, subject, html, text, variables }: Rese
 }
 
 async function publish(request: FastifyRequest, deps: ResendRouteDeps) {
-  const author = authorOf(request)
+  const author = authorOf(request.principal!, request.key!.companyId)
   const { id } = await findOwn(request, deps)
   // null: there is no draft, so the newest version is in use already.
   await publishVersion(deps.db.pool, author, id, null)
@@ -106,7 +101,7 @@ async function publish(request: FastifyRequest, deps: ResendRouteDeps) {
 }
 
 async function remove(request: FastifyRequest, deps: ResendRouteDeps) {
-  const author = authorOf(request)
+  const author = authorOf(request.principal!, request.key!.companyId)
   const { id } = await findOwn(request, deps)
   await deleteTemplate(deps.db.pool, author, id)
   return { object: 'template', id, deleted: true }

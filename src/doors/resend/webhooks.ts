@@ -5,18 +5,19 @@ import type { Database } from '../../platform/postgres/pool.ts'
 import { invalidField, Problem } from '../../web/problem.ts'
 import type { App } from '../../web/server.ts'
 import { isResendEventType, RESEND_EVENT_TYPES, type ResendEventType, resendTypeOf } from '../../webhooks/body.ts'
-import { findDelivery, listDeliveries, replayDelivery } from '../../webhooks/deliveries.ts'
-import { changeEndpoint, listEndpoints, removeEndpoint } from '../../webhooks/endpoints.ts'
-import type { WebhookEventType } from '../../webhooks/events.ts'
+import { deliveryBody, findDelivery, listDeliveries } from '../../webhooks/deliveries.ts'
 import {
   addEndpoint,
-  deliveryBody,
-  findOwnEndpoint,
+  changeEndpoint,
+  listEndpoints,
   readSecret,
-  refuseDisabled,
   refuseUrl,
+  removeEndpoint,
   renewSecret,
-} from '../../webhooks/routes.ts'
+  replayEvent,
+  requireEndpoint,
+} from '../../webhooks/endpoints.ts'
+import type { WebhookEventType } from '../../webhooks/events.ts'
 import { WEBHOOK_LIMITS, type WebhookDelivery, type WebhookEndpoint } from '../../webhooks/view.ts'
 import { described, idParams, type PageQuery, page, pageOf, pageQuery } from './describe.ts'
 import type { ResendRouteDeps } from './routes.ts'
@@ -72,7 +73,8 @@ export function resendWebhookRoutes(app: App, deps: ResendRouteDeps): void {
 }
 
 export async function findResendEndpoint(request: FastifyRequest, db: Database): Promise<WebhookEndpoint> {
-  const found = await findOwnEndpoint(request, db)
+  const { id } = request.params as { id: string }
+  const found = await requireEndpoint(db.pool, ownerOf(request), id)
   if (found.format !== 'resend') {
     const detail = 'This endpoint was made by the native API; use /v1/webhooks.'
     throw new Problem('NOT_FOUND', { detail })
@@ -84,8 +86,8 @@ async function create(request: FastifyRequest, reply: FastifyReply, deps: Resend
   const body = request.body as z.output<typeof newWebhookBody>
   refuseUrl('endpoint', body.endpoint, deps)
   const eventTypes = toEventTypes(body.events)
-  const wanted = { url: body.endpoint, description: null, eventTypes, format: 'resend' as const }
-  const { id, secret } = await addEndpoint(ownerOf(request), authorOf(request), wanted, deps)
+  const wanted = { url: body.endpoint, eventTypes, format: 'resend' as const }
+  const { id, secret } = await addEndpoint(deps, ownerOf(request), wanted, authorOf(request))
   return reply.code(201).send({ object: 'webhook', id, signing_secret: secret })
 }
 
@@ -97,11 +99,15 @@ async function list(request: FastifyRequest, { db }: ResendRouteDeps) {
 
 async function get(request: FastifyRequest, deps: ResendRouteDeps) {
   const found = await findResendEndpoint(request, deps.db)
-  return { object: 'webhook', ...toWebhook(found), signing_secret: await readSecret(request, deps) }
+  return {
+    object: 'webhook',
+    ...toWebhook(found),
+    signing_secret: await readSecret(deps, request.key!.companyId, found.id),
+  }
 }
 
 async function update(request: FastifyRequest, deps: ResendRouteDeps) {
-  const { id } = await findResendEndpoint(request, deps.db)
+  const found = await findResendEndpoint(request, deps.db)
   const body = request.body as z.output<typeof webhookChangeBody>
   if (body.endpoint !== undefined) refuseUrl('endpoint', body.endpoint, deps)
   const change = {
@@ -109,20 +115,20 @@ async function update(request: FastifyRequest, deps: ResendRouteDeps) {
     eventTypes: body.events && toEventTypes(body.events),
     enabled: body.status && body.status === 'enabled',
   }
-  await changeEndpoint(deps.db.pool, ownerOf(request), id, change, authorOf(request))
-  return { object: 'webhook', id }
+  await changeEndpoint(deps, ownerOf(request), found, change, authorOf(request))
+  return { object: 'webhook', id: found.id }
 }
 
-async function remove(request: FastifyRequest, { db }: ResendRouteDeps) {
-  const { id } = await findResendEndpoint(request, db)
-  await removeEndpoint(db.pool, ownerOf(request), id, authorOf(request))
-  return { object: 'webhook', id, deleted: true }
+async function remove(request: FastifyRequest, deps: ResendRouteDeps) {
+  const found = await findResendEndpoint(request, deps.db)
+  await removeEndpoint(deps, ownerOf(request), found, authorOf(request))
+  return { object: 'webhook', id: found.id, deleted: true }
 }
 
 async function rotate(request: FastifyRequest, deps: ResendRouteDeps) {
-  const { id } = await findResendEndpoint(request, deps.db)
-  const { secret } = await renewSecret(ownerOf(request), authorOf(request), id, deps)
-  return { object: 'webhook', id, signing_secret: secret }
+  const found = await findResendEndpoint(request, deps.db)
+  const { secret } = await renewSecret(deps, ownerOf(request), found, authorOf(request))
+  return { object: 'webhook', id: found.id, signing_secret: secret }
 }
 
 function toEventTypes(types: string[]): WebhookEventType[] {
@@ -172,7 +178,7 @@ async function listEvents(request: FastifyRequest, { db }: ResendRouteDeps) {
 async function getEvent(request: FastifyRequest, { db }: ResendRouteDeps) {
   const endpoint = await findResendEndpoint(request, db)
   const delivery = await findDelivery(db.pool, endpoint.id, eventParam(request))
-  const body = delivery && (await deliveryBody(delivery, db))
+  const body = delivery && (await deliveryBody(delivery, db.pool))
   // Without a body: retention has deleted the e-mail that it is about.
   if (!delivery || body === null) throw new Problem('NOT_FOUND')
   return {
@@ -185,9 +191,7 @@ async function getEvent(request: FastifyRequest, { db }: ResendRouteDeps) {
 
 async function replay(request: FastifyRequest, { db, webhooks }: ResendRouteDeps) {
   const endpoint = await findResendEndpoint(request, db)
-  refuseDisabled(endpoint)
-  const delivery = await replayDelivery(db.pool, endpoint.id, eventParam(request))
-  if (!delivery) throw new Problem('NOT_FOUND')
+  const delivery = await replayEvent(db, request.key!.companyId, endpoint, eventParam(request), null)
   webhooks.onEnqueued()
   return { object: 'webhook_event', id: PREFIX + delivery.id }
 }

@@ -200,18 +200,19 @@ function TemplateActions({ template, source, isChanged, variables }: TemplateAct
   const publish = usePublish(template)
   const [busy, setBusy] = useState(false)
   const [mayTest, mayChange] = [useMay('support'), useMay('administrator') && !template.starter]
-  const { id, type, draft } = template
-  const params = { path: { templateId: id } }
+  const { companyId, id, type, draft } = template
+  // What belongs to nobody is a starter, which is not changed.
+  const params = { path: { companyId: companyId!, id } }
   const save = async () => {
     const body = { subject: source.subject, html: source.html || null, text: source.text || null }
-    await change(api.PATCH('/admin/templates/{templateId}', { params, body }), saved =>
+    await change(api.PATCH('/admin/companies/{companyId}/templates/{id}', { params, body }), saved =>
       t('saved', { version: saved.version.number }),
     )
     forgetUnsaved()
     await navigate({ to: '/templates/$templateId', params: { templateId: id }, search: {}, ignoreBlocker: true })
   }
   const remove = () =>
-    change(api.POST('/admin/templates/{templateId}/remove', { params, body: {} }), t('removed'), async () => {
+    change(api.DELETE('/admin/companies/{companyId}/templates/{id}', { params }), t('removed'), async () => {
       forgetUnsaved()
       await navigate({ to: '/templates', ignoreBlocker: true })
     })
@@ -288,9 +289,9 @@ function TestSend({ template, variables, ...dialog }: TestSendProps) {
   const { id, type, version, companyId, companyName } = template
   const name = companyName ?? companies.find(({ value }) => value === chosen)?.label ?? t('testAnyCompany')
   const send = async () => {
-    const body = { to: to.trim(), version: version.number, variables, companyId: chosen ?? undefined }
-    const params = { path: { templateId: id } }
-    const { outboxId } = await take(api.POST('/admin/templates/{templateId}/test', { params, body }))
+    const body = { to: to.trim(), version: version.number, variables }
+    const params = { path: { companyId: companyId ?? chosen!, id } }
+    const { outboxId } = await take(api.POST('/admin/companies/{companyId}/templates/{id}/test', { params, body }))
     notify.done(
       <>
         {t('testDone')}{' '}
@@ -419,13 +420,13 @@ function useVersionColumns(template: TemplateData, onReturn: ((version: number) 
 }
 
 /** Puts a version into use, and shows it. */
-function usePublish({ id }: TemplateData): (version: number) => Promise<void> {
+function usePublish({ companyId, id }: TemplateData): (version: number) => Promise<void> {
   const { t } = useTranslation('templates')
   const change = useChange(TEMPLATES)
   const navigate = useNavigate()
   return async version => {
-    const params = { path: { templateId: id } }
-    const request = api.POST('/admin/templates/{templateId}/publish', { params, body: { version } })
+    const params = { path: { companyId: companyId!, id } }
+    const request = api.POST('/admin/companies/{companyId}/templates/{id}/publish', { params, body: { version } })
     await change(request, t('publishDone', { version }))
     await navigate({ to: '/templates/$templateId', params: { templateId: id }, search: { version } })
   }

@@ -116,17 +116,24 @@ function WebhookActions({ webhook }: { webhook: WebhookOverview }) {
   const [asking, setAsking] = useState<Action | null>(null)
   const [editing, setEditing] = useState(false)
   const [secret, setSecret] = useState<string | null>(null)
-  const params = { path: { webhookId: webhook.id } }
+  const params = { path: { companyId: webhook.companyId, id: webhook.id } }
   const actions: Record<Action, () => Promise<unknown>> = {
-    enable: () => change(api.PATCH('/admin/webhooks/{webhookId}', { params, body: { enabled: true } }), t('enabled')),
+    enable: () =>
+      change(
+        api.PATCH('/admin/companies/{companyId}/webhooks/{id}', { params, body: { enabled: true } }),
+        t('enabled'),
+      ),
     disable: () =>
-      change(api.PATCH('/admin/webhooks/{webhookId}', { params, body: { enabled: false } }), t('disabled')),
+      change(
+        api.PATCH('/admin/companies/{companyId}/webhooks/{id}', { params, body: { enabled: false } }),
+        t('disabled'),
+      ),
     rotate: async () => {
-      const rotated = await change(api.POST('/admin/webhooks/{webhookId}/rotate-secret', { params, body: {} }))
+      const rotated = await change(api.POST('/admin/companies/{companyId}/webhooks/{id}/rotate-secret', { params }))
       setSecret(rotated.secret)
     },
     remove: () =>
-      change(api.POST('/admin/webhooks/{webhookId}/remove', { params, body: {} }), t('removed'), async () => {
+      change(api.DELETE('/admin/companies/{companyId}/webhooks/{id}', { params }), t('removed'), async () => {
         await navigate({ to: '/webhooks' })
         client.removeQueries({ queryKey: webhookQuery(webhook.id).queryKey })
       }),
@@ -142,7 +149,7 @@ function WebhookActions({ webhook }: { webhook: WebhookOverview }) {
       {maySupport && (
         <Button
           onClick={() => {
-            const request = api.POST('/admin/webhooks/{webhookId}/test', { params, body: {} })
+            const request = api.POST('/admin/companies/{companyId}/webhooks/{id}/test', { params })
             void notifyRefusal(change(request, t('testSent')))
           }}
           disabled={!webhook.enabled}
@@ -181,13 +188,16 @@ function WebhookActions({ webhook }: { webhook: WebhookOverview }) {
 function EditWebhook({ webhook, onClose }: { webhook: WebhookOverview; onClose: () => void }) {
   const { t } = useTranslation('webhooks')
   const change = useChange(WEBHOOKS)
-  const { id, url, description, eventTypes } = webhook
+  const { companyId, id, url, description, eventTypes } = webhook
   const [form, setForm] = useState<WebhookForm>({ url, description: description ?? '', eventTypes })
   const save = () => {
     // A URL that stays is not sent: a changed one resets the failures.
     const newUrl = form.url.trim() === url ? undefined : form.url.trim()
     const body = { ...form, description: form.description.trim() || null, url: newUrl }
-    return change(api.PATCH('/admin/webhooks/{webhookId}', { params: { path: { webhookId: id } }, body }), t('saved'))
+    return change(
+      api.PATCH('/admin/companies/{companyId}/webhooks/{id}', { params: { path: { companyId, id } }, body }),
+      t('saved'),
+    )
   }
   return (
     <WebhookDialog
@@ -215,9 +225,12 @@ function Deliveries({ webhook }: { webhook: WebhookOverview }) {
   const navigate = useNavigate({ from: '/webhooks/$webhookId' })
   const { delivery: opened, ...place } = search
   const { cursors, ...filter } = place
-  const params = { path: { webhookId: webhook.id }, query: { ...filter, cursor: cursors?.at(-1) } }
+  const params = {
+    path: { companyId: webhook.companyId, id: webhook.id },
+    query: { ...filter, cursor: cursors?.at(-1) },
+  }
   const query = useQuery({
-    ...read('/admin/webhooks/{webhookId}/deliveries', params),
+    ...read('/admin/companies/{companyId}/webhooks/{id}/deliveries', params),
     refetchInterval: 3_000,
     placeholderData: keepPreviousData,
   })
@@ -330,14 +343,14 @@ function Exchange({ webhook, deliveryId }: { webhook: WebhookOverview; deliveryI
   const { t } = useTranslation('webhooks')
   const change = useChange(WEBHOOKS)
   const notifyRefusal = useNotifyRefusal()
-  const params = { path: { webhookId: webhook.id, deliveryId } }
+  const params = { path: { companyId: webhook.companyId, id: webhook.id, deliveryId } }
   const query = useQuery({
-    ...read('/admin/webhooks/{webhookId}/deliveries/{deliveryId}', params),
+    ...read('/admin/companies/{companyId}/webhooks/{id}/deliveries/{deliveryId}', params),
     refetchInterval: 3_000,
   })
   const may = useMay('support')
   const replay = () => {
-    const request = api.POST('/admin/webhooks/{webhookId}/deliveries/{deliveryId}/replay', { params, body: {} })
+    const request = api.POST('/admin/companies/{companyId}/webhooks/{id}/deliveries/{deliveryId}/replay', { params })
     return notifyRefusal(change(request, t('replayed')))
   }
   return (
