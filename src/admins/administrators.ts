@@ -1,6 +1,6 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import type pg from 'pg'
-import { writeAudit } from '../audit/audit.ts'
+import { type AuditEntry, writeAudit } from '../audit/audit.ts'
 
 import { inTransaction, type Queryable, sql } from '../platform/postgres/query.ts'
 import type { AdminRole } from '../web/access.ts'
@@ -27,14 +27,8 @@ export async function putAdministrator(
       insert into administrators (name, password_hash, role) values (${name}, ${passwordHash}, ${after})
        on conflict (name) do update set password_hash = excluded.password_hash, role = excluded.role`
     await endSignIns(tx, name)
-    await writeAudit(tx, {
-      performedBy,
-      action: before ? 'PASSWORD_CHANGED' : 'ADMINISTRATOR_CREATED',
-      subjectType: 'administrator',
-      subjectId: name,
-      before: before && { role: before.role },
-      after: { role: after },
-    })
+    const action = before ? 'PASSWORD_CHANGED' : 'ADMINISTRATOR_CREATED'
+    await auditAdministrator(tx, name, { performedBy, action, before, after: { role: after } })
     return { role: after }
   })
 }
@@ -52,14 +46,7 @@ export async function changeRole(
     if (before.role === role) return { before: role }
     await sql(tx, 'change-role')`update administrators set role = ${role} where name = ${name}`
     await endSignIns(tx, name)
-    await writeAudit(tx, {
-      performedBy,
-      action: 'ROLE_CHANGED',
-      subjectType: 'administrator',
-      subjectId: name,
-      before: { role: before.role },
-      after: { role },
-    })
+    await auditAdministrator(tx, name, { performedBy, action: 'ROLE_CHANGED', before, after: { role } })
     return { before: before.role }
   })
 }
@@ -80,16 +67,17 @@ export async function removeAdministrator(pool: pg.Pool, name: string, performed
     const [row] = await sql<{ role: AdminRole }>(tx, 'remove-administrator')`
       delete from administrators where name = ${name} returning role`
     if (!row) return false
-    await writeAudit(tx, {
-      performedBy,
-      action: 'ADMINISTRATOR_REMOVED',
-      subjectType: 'administrator',
-      subjectId: name,
-      before: { role: row.role },
-    })
+    await auditAdministrator(tx, name, { performedBy, action: 'ADMINISTRATOR_REMOVED', before: row })
     return true
   })
 }
+
+/** `name`: whom the entry is about. */
+export const auditAdministrator = (
+  tx: Queryable,
+  name: string,
+  entry: Omit<AuditEntry, 'subjectType' | 'subjectId'>,
+): Promise<void> => writeAudit(tx, { ...entry, subjectType: 'administrator', subjectId: name })
 
 async function lockAdministrator(tx: Queryable, name: string): Promise<{ role: AdminRole } | null> {
   const [row] = await sql<{ role: AdminRole }>(tx, 'lock-administrator')`

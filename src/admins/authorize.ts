@@ -1,14 +1,21 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { isIPv4, isIPv6 } from 'node:net'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { LRUCache } from 'lru-cache'
-import { writeAudit } from '../audit/audit.ts'
 import type { Queryable } from '../platform/postgres/query.ts'
 import { FairSlots } from '../platform/semaphores.ts'
-import { maskSensitive } from '../platform/text/masking.ts'
+import { maskAnswer, maskSensitive } from '../platform/text/masking.ts'
 import { type AdminRole, neededRole, roleSuffices } from '../web/access.ts'
+import { problemAnswers } from '../web/openapi.ts'
 import { Problem } from '../web/problem.ts'
-import { type AdministratorLogin, DUMMY_PASSWORD_HASH, findAdministrator, passwordMatches } from './administrators.ts'
+import type { App } from '../web/server.ts'
+import {
+  type AdministratorLogin,
+  auditAdministrator,
+  DUMMY_PASSWORD_HASH,
+  findAdministrator,
+  passwordMatches,
+} from './administrators.ts'
 import { AdminSessions, type SessionLimits, type SessionRow, sessionCookie } from './sessions.ts'
 
 declare module 'fastify' {
@@ -70,6 +77,45 @@ export function adminAuth(db: Queryable, options: AdminAuthOptions): AdminAuth {
   }
 
   return { authorize, checkPassword, sessions }
+}
+
+/** Rules for every route of this scope: each asks for a login, says which role it needs, and shows viewers no address. */
+export function protectAdminScope(scope: App, authorize: AdminAuth['authorize']): void {
+  const masked = new WeakSet<FastifyRequest>()
+
+  scope.addHook('onRoute', route => {
+    if (![route.onRequest].flat().includes(authorize as never))
+      throw new Error(`The admin route ${route.method} ${route.url} lacks authorize in its onRequest`)
+    describeRole(route)
+  })
+
+  scope.addHook('preSerialization', async (request, _reply, payload) => {
+    if (request.adminRole !== 'viewer') return payload
+    masked.add(request)
+    return maskAnswer(payload)
+  })
+
+  // Text, files and streams do not pass preSerialization. A route that answers them and forgot to say so is refused here.
+  scope.addHook('onSend', async (request, reply, payload) => {
+    if (request.adminRole !== 'viewer' || masked.has(request) || !hasContent(reply, payload)) return payload
+    throw new Problem('INSUFFICIENT_ROLE', { detail: 'This answer cannot be masked, so viewers do not get it.' })
+  })
+}
+
+const hasContent = (reply: FastifyReply, payload: unknown) =>
+  reply.statusCode < 300 && payload !== null && payload !== undefined && payload !== ''
+
+/** In the OpenAPI document. */
+function describeRole(route: RouteOptions): void {
+  const { config, method, schema } = route
+  if (config?.public) return
+  const needed = neededRole([method].flat()[0]!, config ?? {})
+  const given = schema?.description ? `${schema.description} ` : ''
+  route.schema = {
+    ...schema,
+    description: `${given}Role: ${needed}.`,
+    response: { ...(needed !== 'viewer' && problemAnswers(403)), ...(schema?.response as object) },
+  }
 }
 
 export function requireRole({ adminRole }: FastifyRequest, needed: AdminRole): void {
@@ -202,13 +248,8 @@ function passwordLogin(db: Queryable, { onLoginRefused }: LoginOptions): LoginCh
   async function auditRefused(name: string, network: string): Promise<void> {
     if (performance.now() < nextAuditMs) return
     nextAuditMs = performance.now() + AUDIT_INTERVAL_MS
-    await writeAudit(db, {
-      performedBy: `network ${network}`,
-      action: 'SIGN_IN_REFUSED',
-      subjectType: 'administrator',
-      subjectId: loggableName(name),
-      after: { network },
-    })
+    const entry = { performedBy: `network ${network}`, action: 'SIGN_IN_REFUSED', after: { network } } as const
+    await auditAdministrator(db, loggableName(name), entry)
   }
 
   function refuseThrottled(name: string, network: string): void {

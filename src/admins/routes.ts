@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { writeAudit } from '../audit/audit.ts'
 import { inTransaction, type Queryable } from '../platform/postgres/query.ts'
 import { maskSensitive } from '../platform/text/masking.ts'
 import type { AdminRouteDeps } from '../web/access.ts'
@@ -9,19 +8,21 @@ import { problemAnswers } from '../web/openapi.ts'
 import { Problem } from '../web/problem.ts'
 import type { App } from '../web/server.ts'
 import { uuidParam } from '../web/validation.ts'
+import { auditAdministrator } from './administrators.ts'
 import { type AdminAuth, requireRole, unauthenticated } from './authorize.ts'
 import {
   clearSessionCookie,
   type EndedSessions,
   endSessions,
+  listedSessionSchema,
   listSessions,
   makeSessionToken,
   putSession,
   setSessionCookie,
+  takeSignInLink,
 } from './sessions.ts'
-import { takeSignInLink } from './sign-in-links.ts'
 
-export type SessionRouteDeps = AdminRouteDeps & { auth: AdminAuth; publicUrl: string | undefined }
+type SessionRouteDeps = AdminRouteDeps & { auth: AdminAuth; publicUrl: string | undefined }
 
 const common = { tags: ['Admin session'], security: [{ administrator: [] }] }
 const refusals = problemAnswers(400, 401, 403, 413, 415, 422, 429, 503)
@@ -105,7 +106,8 @@ export function adminSessionRoutes(app: App, deps: SessionRouteDeps): void {
       if (!session) throw unauthenticated(request)
       await inTransaction(db.pool, async tx => {
         const ended = await endSessions(tx, { sessionId: session.sessionId, owner: session.name })
-        if (ended.length > 0) await auditSignIn(tx, session.name, 'SIGNED_OUT', {})
+        if (ended.length > 0)
+          await auditAdministrator(tx, session.name, { performedBy: session.name, action: 'SIGNED_OUT', after: {} })
       })
       auth.sessions.forget(session.sessionId)
       return clearSessionCookie(reply, isSecure(request, publicUrl)).code(204).send()
@@ -121,7 +123,7 @@ function sessionStart(request: FastifyRequest, auth: AdminAuth, name: string, by
   const { days } = auth.sessions.limits
   const write = async (tx: Queryable) => {
     await putSession(tx, { sessionId: id, secretHash, administrator: name, days, address, userAgent })
-    await auditSignIn(tx, name, 'SIGNED_IN', { by, address })
+    await auditAdministrator(tx, name, { performedBy: name, action: 'SIGNED_IN', after: { by, address } })
   }
   return { token, write }
 }
@@ -134,9 +136,6 @@ function sendSession(request: FastifyRequest, reply: FastifyReply, deps: Session
 const isSecure = (request: FastifyRequest, publicUrl: string | undefined) =>
   request.protocol === 'https' || publicUrl?.startsWith('https:') === true
 
-const auditSignIn = (tx: Queryable, name: string, action: 'SIGNED_IN' | 'SIGNED_OUT', after: Record<string, unknown>) =>
-  writeAudit(tx, { performedBy: name, action, subjectType: 'administrator', subjectId: name, after })
-
 const nameSchema = z
   .string()
   .min(1)
@@ -145,22 +144,11 @@ const nameSchema = z
 const listQuery = z.object({
   of: z.enum(['me', 'everybody']).default('me').describe('`everybody` needs the role administrator'),
 })
-const sessionSchema = z.object({
-  sessionId: z.uuid(),
-  name: z.string(),
-  role: z.enum(ADMIN_ROLES),
-  signedInAt: z.iso.datetime(),
-  lastSeenAt: z.iso.datetime().describe('Written at most once a minute'),
-  expiresAt: z.iso.datetime(),
-  address: z.string(),
-  userAgent: z.string(),
-  current: z.boolean().describe('The session of this request'),
-})
 const listSchema = {
   summary: 'Open sessions, the last seen first',
   ...common,
   querystring: listQuery,
-  response: { 200: z.object({ data: z.array(sessionSchema) }), ...refusals },
+  response: { 200: z.object({ data: z.array(listedSessionSchema) }), ...refusals },
 }
 const endedSchema = z.object({ ended: z.int() })
 const endOneSchema = {
@@ -207,11 +195,9 @@ async function end(request: FastifyRequest, { db, auth }: SessionRouteDeps, whic
   const ended = await inTransaction(db.pool, async tx => {
     const rows = await endSessions(tx, which)
     if (rows.length > 0)
-      await writeAudit(tx, {
+      await auditAdministrator(tx, rows[0]!.name, {
         performedBy: request.admin!,
         action: 'SESSIONS_ENDED',
-        subjectType: 'administrator',
-        subjectId: rows[0]!.name,
         after: { ended: rows.length },
       })
     return rows

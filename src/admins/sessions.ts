@@ -1,26 +1,28 @@
 import { createHash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
-
-import { iso, type Queryable, sql } from '../platform/postgres/query.ts'
-import type { AdminRole } from '../web/access.ts'
-
+import type pg from 'pg'
+import { z } from 'zod'
+import { inTransaction, iso, type Queryable, sql } from '../platform/postgres/query.ts'
+import { ADMIN_ROLES, type AdminRole } from '../web/access.ts'
 import { isPolled } from '../web/request-telemetry.ts'
+import { auditAdministrator } from './administrators.ts'
 
 /** More sessions of one administrator end the oldest ones. */
 const MAX_SESSIONS = 50
 
-export type NewSession = {
-  sessionId: string
-  secretHash: Buffer
-  administrator: string
-  days: number
-  address: string
-  userAgent: string
-}
-
 /** Also deletes sessions that have ended: they are made nowhere else. */
-export async function putSession(tx: Queryable, session: NewSession): Promise<void> {
+export async function putSession(
+  tx: Queryable,
+  session: {
+    sessionId: string
+    secretHash: Buffer
+    administrator: string
+    days: number
+    address: string
+    userAgent: string
+  },
+): Promise<void> {
   await sql(tx, 'put-admin-session')`
     with ended as (
        delete from admin_sessions where expires_at < now() or session_id in (
@@ -42,7 +44,7 @@ export type SessionRow = {
 }
 
 /** `null`: there is no such session, or it has expired. */
-export async function findSession(db: Queryable, sessionId: string, idleMinutes: number): Promise<SessionRow | null> {
+async function findSession(db: Queryable, sessionId: string, idleMinutes: number): Promise<SessionRow | null> {
   const [row] = await sql<SessionRow>(db, 'find-admin-session')`
     select s.session_id, s.secret_hash, a.name, a.role,
        ${iso('s.signed_in_at')} as "signedInAt", ${iso('s.expires_at')} as "expiresAt",
@@ -52,22 +54,24 @@ export async function findSession(db: Queryable, sessionId: string, idleMinutes:
   return row ?? null
 }
 
-export async function touchSession(db: Queryable, sessionId: string): Promise<void> {
+async function touchSession(db: Queryable, sessionId: string): Promise<void> {
   await sql(db, 'touch-admin-session')`
     update admin_sessions set last_seen_at = now()
      where session_id = ${sessionId} and last_seen_at < now() - interval '1 minute'`
 }
 
-export type ListedSession = {
-  sessionId: string
-  name: string
-  role: AdminRole
-  signedInAt: string
-  lastSeenAt: string
-  expiresAt: string
-  address: string
-  userAgent: string
-}
+export const listedSessionSchema = z.object({
+  sessionId: z.uuid(),
+  name: z.string(),
+  role: z.enum(ADMIN_ROLES),
+  signedInAt: z.iso.datetime(),
+  lastSeenAt: z.iso.datetime().describe('Written at most once a minute'),
+  expiresAt: z.iso.datetime(),
+  address: z.string(),
+  userAgent: z.string(),
+  current: z.boolean().describe('The session of this request'),
+})
+type ListedSession = Omit<z.output<typeof listedSessionSchema>, 'current'>
 
 /** Last seen first. `administrator` null: of everybody. */
 export async function listSessions(
@@ -95,11 +99,11 @@ export async function endSessions(tx: Queryable, { sessionId, owner }: EndedSess
      returning session_id, administrator as name`
 }
 
-export type EndedSession = { sessionId: string; name: string }
+type EndedSession = { sessionId: string; name: string }
 
 const PATTERN = /^([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.([A-Za-z0-9_-]{43})$/
 
-export type SessionToken = { id: string; secret: string }
+type SessionToken = { id: string; secret: string }
 
 /** Of a session or of a sign-in link, as `<id>.<secret>`: the id finds the row, the secret is compared. */
 export function makeSessionToken(): SessionToken & { token: string; secretHash: Buffer } {
@@ -119,6 +123,39 @@ export function sessionSecretMatches(secret: string, secretHash: Buffer): boolea
 
 /** A fast hash is enough for 256 random bits. */
 const hashOf = (secret: string) => createHash('sha256').update(secret).digest()
+
+/** Long enough to find the link in a file, short enough that an old one is of no use. */
+const LINK_MINUTES = 60
+
+/** The token of a link that signs this administrator in once. `null`: there is no such administrator. */
+export async function makeSignInLink(pool: pg.Pool, name: string, performedBy: string): Promise<string | null> {
+  const { id, token, secretHash } = makeSessionToken()
+  return inTransaction(pool, async tx => {
+    const made = await sql(tx, 'put-sign-in-link')`
+      with expired as (delete from admin_sign_in_links where expires_at < now())
+       insert into admin_sign_in_links (link_id, secret_hash, administrator, expires_at)
+       select ${id}, ${secretHash}, name, now() + make_interval(mins => ${LINK_MINUTES}) from administrators where name = ${name} returning link_id`
+    if (made.length === 0) return null
+    await auditAdministrator(tx, name, { performedBy, action: 'SIGN_IN_LINK_MADE' })
+    return token
+  })
+}
+
+/** Whom it signs in; the link is used up. `null`: it was used, has expired, or never was one. */
+export async function takeSignInLink(tx: Queryable, token: string): Promise<string | null> {
+  const parsed = parseSessionToken(token)
+  if (!parsed) return null
+  const [link] = await sql<{ secretHash: Buffer; administrator: string }>(tx, 'lock-sign-in-link')`
+    select secret_hash, administrator from admin_sign_in_links
+     where link_id = ${parsed.id} and expires_at > now() for update`
+  if (!link || !sessionSecretMatches(parsed.secret, link.secretHash)) return null
+  await sql(tx, 'use-sign-in-link')`delete from admin_sign_in_links where link_id = ${parsed.id}`
+  return link.administrator
+}
+
+/** The token follows the #, which browsers send to no server; the page exchanges it, so that a preview of the link does not. */
+export const signInUrl = (gatewayUrl: string, token: string) =>
+  `${gatewayUrl.replace(/\/$/, '')}/admin/sign-in#token=${token}`
 
 export type SessionLimits = { idleMinutes: number; days: number }
 

@@ -1,4 +1,4 @@
-import { type Queryable, sql } from '../platform/postgres/query.ts'
+import { fragment, literal, type Queryable, sql } from '../platform/postgres/query.ts'
 
 /** `before` and `after` hold what changed: no addresses, documents or secrets. */
 export type AuditEntry = {
@@ -115,4 +115,20 @@ export function changedFields<Row extends object>(
   if (names.length === 0) return null
   const only = (row: Row) => Object.fromEntries(names.map(name => [name, row[name]])) as Partial<Row>
   return { before: only(before), after: only(after) }
+}
+
+const PURGED_AT_ONCE = 5_000
+
+/** Entries of both audit logs that are older than that; 0 days: none. */
+export async function purgeAudit(db: Queryable, days: number): Promise<void> {
+  if (days === 0) return
+  for (const table of ['audit_log', 'suppression_audit_log']) {
+    let purged: unknown[]
+    do
+      purged = await sql(db)`
+        delete from ${fragment`${table}`} where id in (
+           select id from ${fragment`${table}`} where performed_at < now() - ${days} * interval '1 day' order by performed_at, id limit ${literal(PURGED_AT_ONCE)})
+         returning id`
+    while (purged.length === PURGED_AT_ONCE)
+  }
 }

@@ -1,5 +1,6 @@
 import type pg from 'pg'
-import { type Author, changedFields, writeAudit } from '../audit/audit.ts'
+import { z } from 'zod'
+import { type AuditEntry, type Author, changedFields, writeAudit } from '../audit/audit.ts'
 import type { Database } from '../platform/postgres/pool.ts'
 
 import { inTransaction, iso, type Queryable, sql } from '../platform/postgres/query.ts'
@@ -28,11 +29,10 @@ export async function addCompany(
   return inTransaction(db.pool, async tx => {
     await sql(tx, 'lock-company-names')`select pg_advisory_xact_lock(hashtext('companies.name'))`
     if (await findCompany(tx, company.name)) return null
-    const created = await insertCompany(tx, { companyId: db.clock.newId(), ...company })
-    const { companyId } = created
-    const key = await createKey(tx, pepper, { companyId })
-    await auditCompany(tx, { ...author, companyId, action: 'COMPANY_CREATED', metadata: settingsOf(created) })
-    return { company: created, ...key }
+    const added = await insertCompanyWithKey(tx, db, pepper, company)
+    const { companyId } = added.company
+    await auditCompany(tx, { ...author, companyId, action: 'COMPANY_CREATED', after: settingsOf(added.company) })
+    return added
   })
 }
 
@@ -40,7 +40,7 @@ export async function addCompany(
 export async function changeCompany(
   pool: pg.Pool,
   companyId: string,
-  { isDefault, ...change }: CompanyChange & { isDefault?: true | undefined },
+  { isDefault, ...change }: CompanyChange & { isDefault?: boolean | undefined },
   author: Author,
 ): Promise<Company | null> {
   return inTransaction(pool, async tx => {
@@ -51,14 +51,7 @@ export async function changeCompany(
     if (isDefault) await setDefaultCompany(tx, companyId)
     const after = (await findCompany(tx, companyId))!
     const changed = changedFields(settingsOf(before), settingsOf(after))
-    if (changed)
-      await auditCompany(tx, {
-        ...author,
-        companyId,
-        action: 'COMPANY_CHANGED',
-        before: changed.before,
-        metadata: changed.after,
-      })
+    if (changed) await auditCompany(tx, { ...author, companyId, action: 'COMPANY_CHANGED', ...changed })
     return after
   })
 }
@@ -68,20 +61,14 @@ function settingsOf(company: Company) {
   return { name, fromDomains, defaultFrom, weight, ratePerSecond, retryPolicy, locale, isDefault }
 }
 
-export type WantedKey = { companyId: string; mode: KeyMode; scopes: Scope[]; name: string | null }
+type WantedKey = { companyId: string; mode: KeyMode; scopes: Scope[]; name: string | null }
 
 export async function issueKey(pool: pg.Pool, pepper: string, wanted: WantedKey, author: Author): Promise<NewKey> {
   return inTransaction(pool, async tx => {
     const key = await createKey(tx, pepper, wanted)
     const { companyId, ...after } = wanted
-    await writeAudit(tx, {
-      ...author,
-      subjectType: 'api_key',
-      subjectId: key.keyId,
-      companyId,
-      action: 'API_KEY_CREATED',
-      after,
-    })
+    const subject = { subjectType: 'api_key', subjectId: key.keyId, companyId } as const
+    await writeAudit(tx, { ...author, ...subject, action: 'API_KEY_CREATED', after })
     return key
   })
 }
@@ -97,19 +84,13 @@ export async function withdrawKey(
     const revoked = await revokeKey(tx, keyId, owner)
     if (!revoked) return false
     const { companyId, ...before } = revoked
-    await writeAudit(tx, {
-      ...author,
-      subjectType: 'api_key',
-      subjectId: keyId,
-      companyId,
-      action: 'API_KEY_REVOKED',
-      before,
-    })
+    const subject = { subjectType: 'api_key', subjectId: keyId, companyId } as const
+    await writeAudit(tx, { ...author, ...subject, action: 'API_KEY_REVOKED', before })
     return true
   })
 }
 
-export type NewKey = { keyId: string; apiKey: string }
+type NewKey = { keyId: string; apiKey: string }
 
 /** The only time the key is readable: the database stores its keyed hash. */
 export async function createKey(
@@ -129,42 +110,39 @@ export async function createKey(
   return { keyId: made.keyId, apiKey: made.apiKey }
 }
 
-/** Creates a company and its first key in one transaction. */
-export async function registerCompany(
+/** The same without an entry in the audit log: for the demo and for tests. */
+export const registerCompany = (db: Database, pepper: string, company: NewCompany) =>
+  inTransaction(db.pool, tx => insertCompanyWithKey(tx, db, pepper, company))
+
+async function insertCompanyWithKey(
+  tx: Queryable,
   db: Database,
   pepper: string,
-  company: { name: string } & CompanyChange,
-): Promise<{ company: Company; apiKey: string; keyId: string }> {
-  return inTransaction(db.pool, async tx => {
-    const created = await insertCompany(tx, { companyId: db.clock.newId(), ...company })
-    const key = await createKey(tx, pepper, { companyId: created.companyId })
-    return { company: created, ...key }
+  company: NewCompany,
+): Promise<{ company: Company } & NewKey> {
+  const created = await insertCompany(tx, { companyId: db.clock.newId(), ...company })
+  return { company: created, ...(await createKey(tx, pepper, { companyId: created.companyId })) }
+}
+
+type CompanyEntry = Omit<AuditEntry, 'subjectType' | 'subjectId'> & { companyId: string }
+
+export const auditCompany = (tx: Queryable, entry: CompanyEntry): Promise<void> =>
+  writeAudit(tx, { after: {}, ...entry, subjectType: 'company', subjectId: entry.companyId })
+
+export const companyAuditSchema = z
+  .object({
+    id: z.int(),
+    action: z.string(),
+    subjectType: z.string(),
+    subjectId: z.string(),
+    reason: z.string().nullable(),
+    performedBy: z.string(),
+    performedAt: z.iso.datetime(),
+    before: z.record(z.string(), z.unknown()).nullable(),
+    after: z.record(z.string(), z.unknown()).nullable(),
   })
-}
-
-type CompanyAction = 'WARNED' | 'WARNING_ENDED' | 'PAUSED' | 'RESUMED' | 'COMPANY_CREATED' | 'COMPANY_CHANGED'
-export type CompanyAudit = Author & {
-  companyId: string
-  action: CompanyAction
-  before?: Record<string, unknown> | null
-  metadata?: Record<string, unknown>
-}
-
-export async function auditCompany(tx: Queryable, { metadata = {}, ...entry }: CompanyAudit): Promise<void> {
-  await writeAudit(tx, { ...entry, subjectType: 'company', subjectId: entry.companyId, after: metadata })
-}
-
-export type CompanyAuditRow = {
-  id: number
-  action: string
-  subjectType: string
-  subjectId: string
-  reason: string | null
-  performedBy: string
-  performedAt: string
-  before: Record<string, unknown> | null
-  after: Record<string, unknown> | null
-}
+  .meta({ id: 'CompanyAudit' })
+type CompanyAuditRow = z.output<typeof companyAuditSchema>
 
 /** Of the company, its keys, webhooks and templates; newest first, older than `beforeId`. */
 export async function listCompanyAudit(

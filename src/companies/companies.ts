@@ -1,34 +1,18 @@
-import { fragment, type Queryable, sql } from '../platform/postgres/query.ts'
-import type { RetryPolicyName } from '../settings/retry.ts'
-import { DEFAULT_LOCALE } from './locale.ts'
+import type { z } from 'zod'
+import { fragment, iso, type Queryable, sql } from '../platform/postgres/query.ts'
+import { type companySettingsSchema, DEFAULT_LOCALE } from './settings.ts'
 
-export type Company = {
-  companyId: string
-  name: string
-  fromDomains: string[]
-  /** The sender of its e-mails that name none; null: EMAIL_FROM. */
-  defaultFrom: string | null
-  weight: number
-  ratePerSecond: number | null
-  retryPolicy: RetryPolicyName | null
-  /** Of templates, when a request names none. */
-  locale: string
-  pausedAt: Date | null
-  pauseReason: string | null
-  /** `reputation`, or the administrator's name. */
-  pausedBy: string | null
-  /** E-mails that come by SQL from the owner of the database are this company's. */
-  isDefault: boolean
-  createdAt: Date
-}
+export type Company = z.output<typeof companySettingsSchema>
 
 const COLUMNS = fragment`company_id, name, from_domains, default_from, weight, rate_per_second,
-  retry_policy, locale, paused_at, pause_reason,
-  paused_by, is_default, created_at`
+  retry_policy, locale, ${iso('paused_at')} as "pausedAt", pause_reason,
+  paused_by, is_default, ${iso('created_at')} as "createdAt"`
 
-export type CompanyChange = Partial<
-  Pick<Company, 'fromDomains' | 'defaultFrom' | 'weight' | 'ratePerSecond' | 'retryPolicy' | 'locale'>
->
+export type CompanyChange = {
+  [Name in 'fromDomains' | 'defaultFrom' | 'weight' | 'ratePerSecond' | 'retryPolicy' | 'locale']?:
+    | Company[Name]
+    | undefined
+}
 
 export async function insertCompany(
   db: Queryable,

@@ -5,6 +5,7 @@ import { justificationSchema } from '../audit/justification.ts'
 import type { Database } from '../platform/postgres/pool.ts'
 import { maskSensitive } from '../platform/text/masking.ts'
 import { isUuid } from '../platform/text/uuid.ts'
+import { type Principal, performedBy } from '../web/access.ts'
 import { problemAnswers } from '../web/openapi.ts'
 import { invalidField, Problem } from '../web/problem.ts'
 import { type Company, findCompany } from './companies.ts'
@@ -15,8 +16,6 @@ export const adminBodyRefusals = problemAnswers(400, 409, 413, 415)
 
 /** `config` of routes that change who may use the gateway, and how. */
 export const ADMINISTRATORS = { role: 'administrator' } as const
-/** `config` of routes that ask by POST and change nothing. */
-export const EVERYBODY = { role: 'viewer' } as const
 
 /** `company` in the query of a route that answers for one company or for all. */
 export const companyQuery = z
@@ -34,10 +33,10 @@ export const reasonSchema = justificationSchema.optional()
 export const onlyReason = z.strictObject({ reason: reasonSchema }).meta({ id: 'ChangeReason', example: {} })
 
 /** For the audit log. What a person typed may name somebody: it is stored masked. */
-export function adminAuthor({ admin, body }: FastifyRequest): Author {
-  const { reason } = (body ?? {}) as { reason?: string }
-  return { performedBy: admin!, reason: reason === undefined ? null : maskSensitive(reason) }
-}
+export const changeAuthor = (principal: Principal, reason: string | undefined): Author => ({
+  performedBy: performedBy(principal),
+  reason: reason === undefined ? null : maskSensitive(reason),
+})
 
 /** The id of the company that `companyQuery` names; null: of every company. */
 export async function queriedCompany(db: Database, company: string | undefined): Promise<string | null> {

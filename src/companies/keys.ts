@@ -1,7 +1,8 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { type Queryable, run, sql } from '../platform/postgres/query.ts'
+import { z } from 'zod'
+import { iso, type Queryable, sql } from '../platform/postgres/query.ts'
 import type { RetryPolicyName } from '../settings/retry.ts'
-import type { Scope } from '../web/access.ts'
+import { SCOPES, type Scope } from '../web/access.ts'
 
 /** The key and the settings of its company that a request needs, in one row. */
 export type KnownKey = {
@@ -34,44 +35,42 @@ export async function countActiveKeys(db: Queryable, companyId: string): Promise
 
 export async function insertKey(
   db: Queryable,
-  key: { keyId: string; companyId: string; mode: string; secretHash: Buffer; scopes: Scope[]; name: string | null },
+  key: { keyId: string; companyId: string; mode: KeyMode; secretHash: Buffer; scopes: Scope[]; name: string | null },
 ): Promise<void> {
   await sql(db, 'insert-api-key')`
     insert into api_keys (key_id, company_id, mode, secret_hash, scopes, name) values (${key.keyId}, ${key.companyId}, ${key.mode}, ${key.secretHash}, ${key.scopes}, ${key.name})`
 }
 
-export type KeyListing = {
-  keyId: string
-  companyId: string
-  companyName: string
-  mode: string
-  scopes: Scope[]
-  name: string | null
-  createdAt: Date
-  lastUsedAt: Date | null
-  revokedAt: Date | null
-}
+export const apiKeySchema = z
+  .object({
+    keyId: z.string(),
+    mode: z.enum(['live', 'test']),
+    scopes: z.array(z.enum(SCOPES)),
+    name: z.string().nullable(),
+    createdAt: z.iso.datetime(),
+    lastUsedAt: z.iso.datetime().nullable(),
+    revokedAt: z.iso.datetime().nullable(),
+  })
+  .meta({ id: 'ApiKey' })
+export type KeyListing = z.output<typeof apiKeySchema> & { companyId: string; companyName: string }
 
 export async function listKeys(db: Queryable, companyId: string | null): Promise<KeyListing[]> {
   return sql<KeyListing>(db, 'list-api-keys')`
     select k.key_id, k.company_id, c.name as "companyName", k.mode, k.scopes, k.name,
-       k.created_at, k.last_used_at, k.revoked_at
+       ${iso('k.created_at')} as "createdAt", ${iso('k.last_used_at')} as "lastUsedAt", ${iso('k.revoked_at')} as "revokedAt"
      from api_keys k join companies c using (company_id) where ${companyId}::uuid is null or k.company_id = ${companyId}::uuid order by k.created_at`
 }
 
-export type RevokedKey = Pick<KeyListing, 'companyId' | 'mode' | 'scopes' | 'name'>
+type RevokedKey = Pick<KeyListing, 'companyId' | 'mode' | 'scopes' | 'name'>
 
 /** Only a key of `owner`, as far as it is given. null: there is no such key, or it was revoked before. */
 export async function revokeKey(db: Queryable, keyId: string, owner: Partial<Owner> = {}): Promise<RevokedKey | null> {
   const mode = owner.test === undefined ? null : owner.test ? 'test' : 'live'
-  const [row] = await run<RevokedKey>(
-    db,
-    'revoke-api-key',
-    `update api_keys set revoked_at = now()
-     where key_id = $1 and revoked_at is null and ($2::uuid is null or company_id = $2) and ($3::text is null or mode = $3)
-     returning company_id, mode, scopes, name`,
-    [keyId, owner.companyId ?? null, mode],
-  )
+  const [row] = await sql<RevokedKey>(db, 'revoke-api-key')`
+    update api_keys set revoked_at = now()
+     where key_id = ${keyId} and revoked_at is null
+       and (${owner.companyId ?? null}::uuid is null or company_id = ${owner.companyId ?? null}::uuid) and (${mode}::text is null or mode = ${mode}::text)
+     returning company_id, mode, scopes, name`
   return row ?? null
 }
 
@@ -94,7 +93,7 @@ export type KeyMode = 'live' | 'test'
 const PATTERN = /^sk_(live|test)_([0-9a-z]{16})_([0-9A-Za-z]{40})$/
 const ALPHABET = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'
 
-export type ParsedKey = { mode: KeyMode; keyId: string; secret: string }
+type ParsedKey = { mode: KeyMode; keyId: string; secret: string }
 
 /** `sk_live_<id>_<secret>`: the id finds the row, the secret is compared. */
 export function parseApiKey(text: string): ParsedKey | null {

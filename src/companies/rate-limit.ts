@@ -82,7 +82,7 @@ function groupByCompany(requests: TokenRequest[]): Map<string, TokenRequest[]> {
   return groups
 }
 
-export type Bucket = { tokens: number; elapsedSeconds: number }
+type Bucket = { tokens: number; elapsedSeconds: number }
 export type Draw = { granted: boolean; remaining: number; retryAfterSeconds: number }
 
 /**

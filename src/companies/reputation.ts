@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
+import { z } from 'zod'
 import { inTransaction, iso, type Queryable, run, sql } from '../platform/postgres/query.ts'
 import { maskSensitive } from '../platform/text/masking.ts'
 import { putCompanyNotice } from '../webhooks/enqueue.ts'
@@ -15,40 +16,35 @@ export async function warnOrPauseCompanies(pool: pg.Pool, log: Logger): Promise<
     let taken = 0
     for (const company of await lockCompaniesToReview(tx)) {
       const { steps, reason } = decideReputation(company)
-      for (const step of steps) {
-        if (step === 'warn') await warn(tx, company, reason, log)
-        if (step === 'pause') await pause(tx, company, reason, log)
-        if (step === 'end-warning') await endWarningOf(tx, company, log)
-        taken++
-      }
+      for (const step of steps) await take(tx, step, company, reason, log)
+      taken += steps.length
     }
     return taken
   })
 }
 
-async function warn(tx: Queryable, company: CompanyFigures, reason: string, log: Logger): Promise<void> {
+async function take(tx: Queryable, step: ReputationStep, company: CompanyFigures, reason: string, log: Logger) {
   const { companyId } = company
-  const data = figuresOf(company)
-  await warnCompany(tx, companyId, reason)
-  await auditCompany(tx, { companyId, action: 'WARNED', reason, performedBy: BY_REPUTATION, metadata: data })
-  await putCompanyNotice(tx, { companyId, type: 'company.warned', data: { companyId, reason, ...data } })
-  log.warn({ companyId, reason, ...data }, 'A company endangers the reputation of the sender: warned')
-}
-
-async function pause(tx: Queryable, company: CompanyFigures, reason: string, log: Logger): Promise<void> {
-  const { companyId } = company
-  const data = figuresOf(company)
-  await pauseCompany(tx, companyId, reason, BY_REPUTATION)
-  await auditCompany(tx, { companyId, action: 'PAUSED', reason, performedBy: BY_REPUTATION, metadata: data })
-  await putCompanyNotice(tx, { companyId, type: 'company.paused', data: { companyId, reason, ...data } })
-  log.error({ companyId, reason, ...data }, 'A company endangers the reputation of the sender: paused')
-}
-
-async function endWarningOf(tx: Queryable, { companyId }: CompanyFigures, log: Logger): Promise<void> {
-  const reason = 'Bounces and complaints are below half of the limits again'
-  await endWarning(tx, companyId)
-  await auditCompany(tx, { companyId, action: 'WARNING_ENDED', reason, performedBy: BY_REPUTATION })
-  log.info({ companyId }, 'A company is in good standing again')
+  if (step === 'end-warning') {
+    await sql(tx, 'end-warning')`
+      update companies set warned_at = null, warn_reason = null, updated_at = now() where company_id = ${companyId}`
+    const why = 'Bounces and complaints are below half of the limits again'
+    await auditCompany(tx, { companyId, action: 'WARNING_ENDED', reason: why, performedBy: BY_REPUTATION })
+    log.info({ companyId }, 'A company is in good standing again')
+    return
+  }
+  const figures = figuresOf(company)
+  if (step === 'pause') await pauseCompany(tx, companyId, reason, BY_REPUTATION)
+  else
+    await sql(tx, 'warn-company')`
+      update companies set warned_at = now(), warn_reason = ${reason}, updated_at = now() where company_id = ${companyId}`
+  const [action, type, level, done] =
+    step === 'pause'
+      ? (['PAUSED', 'company.paused', 'error', 'paused'] as const)
+      : (['WARNED', 'company.warned', 'warn', 'warned'] as const)
+  await auditCompany(tx, { companyId, action, reason, performedBy: BY_REPUTATION, after: figures })
+  await putCompanyNotice(tx, { companyId, type, data: { companyId, reason, ...figures } })
+  log[level]({ companyId, reason, ...figures }, `A company endangers the reputation of the sender: ${done}`)
 }
 
 function figuresOf({ sent, bounced, complained }: CompanyFigures) {
@@ -56,7 +52,7 @@ function figuresOf({ sent, bounced, complained }: CompanyFigures) {
 }
 
 /** By an administrator. The typed reason may name a person: it is stored masked. */
-export type ManualChange = { companyId: string; reason: string; performedBy: string }
+type ManualChange = { companyId: string; reason: string; performedBy: string }
 
 /** false: there is no such company, or its reputation has paused it: another reason must not hide that one. */
 export async function pauseManually(
@@ -99,9 +95,9 @@ export const REPUTATION_LIMITS = {
 } as const
 
 /** Recipients within the window. */
-export type ReputationCounts = { sent: number; bounced: number; complained: number }
+type ReputationCounts = { sent: number; bounced: number; complained: number }
 
-export type ReputationLevel =
+type ReputationLevel =
   /** Below half of every limit: good enough to end a warning. */
   { kind: 'good' } | { kind: 'between' } | { kind: 'above'; severe: boolean; reason: string }
 
@@ -124,13 +120,13 @@ export function assessReputation({ sent, bounced, complained }: ReputationCounts
   return found.every(one => one.rate < one.warnAt / 2) ? { kind: 'good' } : { kind: 'between' }
 }
 
-export type CompanyReputation = ReputationCounts & {
+type CompanyReputation = ReputationCounts & {
   /** Minutes since the warning; null without one. */
   warnedMinutes: number | null
   paused: boolean
 }
 
-export type ReputationStep = 'warn' | 'pause' | 'end-warning' | null
+type ReputationStep = 'warn' | 'pause' | 'end-warning'
 
 /** Warns first; pauses at once if severe, or later if the warning did not help. Only administrators resume a company. */
 export function decideReputation(company: CompanyReputation): { steps: ReputationStep[]; reason: string } {
@@ -149,7 +145,7 @@ export const rateOf = (events: number, sent: number) =>
 
 const percent = (rate: number) => `${(rate * 100).toFixed(rate < 0.01 ? 2 : 1)} %`
 
-export type ReputationCount = { companyId: string; sent?: number; bounced?: number; complained?: number }
+type ReputationCount = { companyId: string; sent?: number; bounced?: number; complained?: number }
 
 /** Adds to the current hour. Ordered by id, so that two processes cannot deadlock. */
 export async function addToReputation(db: Queryable, counts: ReputationCount[]): Promise<void> {
@@ -169,7 +165,7 @@ const FIGURES = `select company_id, sum(reputation_sent)::float8 as sent, sum(re
     sum(reputation_complained)::float8 as complained
   from statistics where template_type = '' and step = 'hour' and at > now() - $1 * interval '1 hour' group by company_id`
 
-export type CompanyFigures = {
+type CompanyFigures = {
   companyId: string
   name: string
   sent: number
@@ -180,7 +176,7 @@ export type CompanyFigures = {
 }
 
 /** Companies with a bounce or complaint in the window, or with a warning. Locked, so that two processes do not both warn. */
-export async function lockCompaniesToReview(tx: Queryable): Promise<CompanyFigures[]> {
+async function lockCompaniesToReview(tx: Queryable): Promise<CompanyFigures[]> {
   return run<CompanyFigures>(
     tx,
     'lock-companies-to-review',
@@ -195,18 +191,8 @@ export async function lockCompaniesToReview(tx: Queryable): Promise<CompanyFigur
   )
 }
 
-export async function warnCompany(tx: Queryable, companyId: string, reason: string): Promise<void> {
-  await sql(tx, 'warn-company')`
-    update companies set warned_at = now(), warn_reason = ${reason}, updated_at = now() where company_id = ${companyId}`
-}
-
-export async function endWarning(tx: Queryable, companyId: string): Promise<void> {
-  await sql(tx, 'end-warning')`
-    update companies set warned_at = null, warn_reason = null, updated_at = now() where company_id = ${companyId}`
-}
-
 /** The figures restart at zero. Rows are locked in the order of the roll-up, which adds to several of a company, too. */
-export async function resetReputation(tx: Queryable, companyId: string): Promise<void> {
+async function resetReputation(tx: Queryable, companyId: string): Promise<void> {
   await sql(tx, 'reset-reputation')`
     with counted as materialized (
        select at from statistics where company_id = ${companyId} and template_type = '' and step = 'hour' and at > now() - ${REPUTATION_LIMITS.windowHours} * interval '1 hour'
@@ -218,22 +204,42 @@ export async function resetReputation(tx: Queryable, companyId: string): Promise
      update companies set reputation_since = now(), warned_at = null, warn_reason = null where company_id = ${companyId}`
 }
 
-export type CompanyStandingRow = {
-  companyId: string
-  name: string
-  sent: number
-  bounced: number
-  complained: number
-  warnedAt: string | null
-  warnReason: string | null
-  pausedAt: string | null
-  pauseReason: string | null
-  pausedBy: string | null
-  isDefault: boolean
-  weight: number
-  ratePerSecond: number | null
-  createdAt: string
-}
+const instant = z.iso.datetime().nullable()
+export const companyStandingSchema = z
+  .object({
+    companyId: z.uuid(),
+    name: z.string(),
+    state: z.enum(['active', 'warned', 'paused']),
+    sent: z.number().describe('Recipients of the last 24 hours, or since the company was resumed'),
+    bounced: z.number().describe('Permanent bounces among them'),
+    complained: z.number(),
+    bounceRate: z.number(),
+    complaintRate: z.number(),
+    accepted: z.int().describe('E-mails of the last 24 hours, from the beginning of an hour'),
+    waiting: z.int().describe('E-mails that could be sent now; counted up to 1000'),
+    oldestWaitingSeconds: z.number().nullable(),
+    isDefault: z.boolean().describe('E-mails that come by SQL without a company are its own'),
+    weight: z.int(),
+    ratePerSecond: z.number().nullable(),
+    warnedAt: instant,
+    warnReason: z.string().nullable(),
+    pausedAt: instant,
+    pauseReason: z.string().nullable(),
+    pausedBy: z.string().nullable().describe('`reputation`, or who paused it'),
+    webhooks: z.object({
+      enabled: z.int(),
+      failing: z.int().describe('Enabled, and nothing taken since an attempt failed'),
+      disabled: z
+        .array(z.object({ webhookId: z.uuid(), reason: z.enum(['GONE', 'FAILING']), disabledAt: z.iso.datetime() }))
+        .describe('By the gateway, for what they answered; the last one first'),
+    }),
+    createdAt: z.iso.datetime(),
+  })
+  .meta({ id: 'CompanyStanding' })
+export type CompanyStandingRow = Omit<
+  z.output<typeof companyStandingSchema>,
+  'state' | 'bounceRate' | 'complaintRate' | 'accepted' | 'waiting' | 'oldestWaitingSeconds' | 'webhooks'
+>
 
 export async function listStandings(db: Queryable): Promise<CompanyStandingRow[]> {
   return run<CompanyStandingRow>(

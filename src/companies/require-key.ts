@@ -135,7 +135,7 @@ export class KeyRegistry {
 function ignore(): void {}
 
 /** Finds API keys; synchronous for a cached one. */
-export type KeyFinder = {
+type KeyFinder = {
   find(keyId: string): KnownKey | null | Promise<KnownKey | null>
   used(keyId: string): void
 }

@@ -3,7 +3,16 @@ import { z } from 'zod'
 import { justificationSchema } from '../audit/justification.ts'
 import { formatAddress, NOT_IN_DOMAIN, parseAddress } from '../platform/text/addresses.ts'
 import { RETRY_POLICY_NAMES } from '../settings/retry.ts'
-import { localeSchema } from './locale.ts'
+
+/** Such as `pt-BR` or `en`. */
+export const TEMPLATE_LOCALE = /^[a-z]{2,3}(-[A-Z]{2})?$/
+
+export const DEFAULT_LOCALE = 'pt-BR'
+
+export const localeSchema = z
+  .string()
+  .regex(TEMPLATE_LOCALE, 'must be a language, or a language and a country, such as en or pt-BR')
+  .meta({ examples: ['pt-BR'] })
 
 export const COMPANY_LIMITS = {
   NAME_CHARS: 100,

@@ -9,7 +9,7 @@ const CONNECTION_LIMIT = 20
 /** Not the company's name: every role of the server can read the names of all roles. */
 export const roleNameOf = (companyId: string) => `email_gateway_${companyId.slice(-12)}`
 
-export type SqlRole = { role: string; companyId: string; verifier: string }
+type SqlRole = { role: string; companyId: string; verifier: string }
 
 /** Makes the login role of a company, or gives the one that is there a new password. */
 export async function createSqlAccess(pool: pg.Pool, given: SqlRole, alsoWrite = nothing): Promise<void> {
@@ -24,7 +24,7 @@ type AlsoWrite = (tx: Queryable) => Promise<void>
 const nothing: AlsoWrite = async () => {}
 
 /** The same as text, for an administrator of the server. */
-export async function accessStatements(db: Queryable, { role, companyId, verifier }: SqlRole): Promise<string[]> {
+async function accessStatements(db: Queryable, { role, companyId, verifier }: SqlRole): Promise<string[]> {
   const [row] = await sql<{ statements: string[] }>(db, 'sql-access-statements')`
     select array[
        format('%s role %I login connection limit ${literal(CONNECTION_LIMIT)} password %L',
@@ -35,7 +35,7 @@ export async function accessStatements(db: Queryable, { role, companyId, verifie
   return row!.statements
 }
 
-export type Revoked = { found: boolean; dropped: boolean }
+type Revoked = { found: boolean; dropped: boolean }
 
 /**
  * Takes the role its rights and its login, and ends its sessions; then removes it, where the server lets us. Apart from the first
@@ -76,7 +76,7 @@ async function endSessionsAndDrop(pool: pg.Pool, role: string, drop: string): Pr
   }
 }
 
-export type SqlAccess = { role: string; grantedAt: string | null; sessions: number }
+type SqlAccess = { role: string; grantedAt: string | null; sessions: number }
 
 /** grantedAt null: the company has no role. */
 export async function readSqlAccess(db: Queryable, companyId: string): Promise<SqlAccess> {
@@ -88,7 +88,7 @@ export async function readSqlAccess(db: Queryable, companyId: string): Promise<S
 }
 
 /** What keeps the owner of the database from making such a role; null: nothing. */
-export async function whyNoRoles(db: Queryable): Promise<'NO_CREATEROLE' | 'ANYBODY_CREATES' | null> {
+async function whyNoRoles(db: Queryable): Promise<'NO_CREATEROLE' | 'ANYBODY_CREATES' | null> {
   const [row] = await sql<{ mayCreateRoles: boolean; anybodyCreates: boolean }>(db, 'may-create-roles')`
     select (select rolsuper or rolcreaterole from pg_roles where rolname = current_user) as "mayCreateRoles",
        exists (select from pg_namespace n, aclexplode(n.nspacl) a
@@ -97,7 +97,7 @@ export async function whyNoRoles(db: Queryable): Promise<'NO_CREATEROLE' | 'ANYB
   return row!.mayCreateRoles ? null : 'NO_CREATEROLE'
 }
 
-export type Granted =
+type Granted =
   | { kind: 'granted'; role: string; password: string }
   /** The gateway may not create roles: an administrator of the server runs these statements. */
   | { kind: 'statements'; role: string; password: string; statements: string[] }

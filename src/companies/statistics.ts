@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { fragment, iso, type Queryable, sql } from '../platform/postgres/query.ts'
 
 /** Sums over the hours of a range: what the e-mails that were accepted in it came to, each counted once. */
-export type Outcomes = {
+type Outcomes = {
   accepted: number
   /** Delivered, or taken by the provider and not returned. */
   delivered: number
@@ -87,7 +87,7 @@ export async function rollUpStatistics(db: Queryable): Promise<void> {
 }
 
 /** Null: a week ago, now, every company. */
-export type StatsRange = { since: string | null; until: string | null; companyId: string | null }
+type StatsRange = { since: string | null; until: string | null; companyId: string | null }
 
 type StatsRow = Outcomes & Pick<Stats, 'since' | 'until' | 'countedUntil'>
 
@@ -147,7 +147,7 @@ const ACTIVITY = [
   'expired',
 ] as const
 
-export type ActivityRow = { at: string } & Record<(typeof ACTIVITY)[number], number>
+type ActivityRow = { at: string } & Record<(typeof ACTIVITY)[number], number>
 
 export type ActivityStep = 'hour' | 'day'
 
@@ -191,7 +191,7 @@ export async function listVolumes(db: Queryable): Promise<Map<string, number>> {
   return new Map(rows.map(({ companyId, accepted }) => [companyId, accepted]))
 }
 
-export type CountedSeries = { nowMs: number; countedUntil: string; rows: CountedBucket[] }
+type CountedSeries = { nowMs: number; countedUntil: string; rows: CountedBucket[] }
 
 /** By the minute or by the hour, and what is not counted yet. companyId null: of every company. */
 export async function readSeries(
@@ -236,7 +236,7 @@ async function readUncounted(db: Queryable, since: string, companyId: string | n
   return (rows[0]?.read ?? 0) > MAX_UNCOUNTED_EVENTS ? null : rows.map(({ read: _, ...row }) => row)
 }
 
-export type TemplateFigures = { type: string; accepted: number; sent: number; failed: number; retries: number }
+type TemplateFigures = { type: string; accepted: number; sent: number; failed: number; retries: number }
 
 /** E-mails of a template that ended badly. */
 export const TEMPLATE_FAILED = fragment`dead_letters + expired`
@@ -250,7 +250,7 @@ export async function templateStatistics(db: Queryable, companyId: string, since
      group by template_type order by template_type`
 }
 
-export type RecentTemplate = { companyId: string; template: string; sent: number; failed: number }
+type RecentTemplate = { companyId: string; template: string; sent: number; failed: number }
 
 /** Templates that failed in this hour or the one before, those that failed most first. */
 export async function listFailingTemplates(db: Queryable, most: number): Promise<RecentTemplate[]> {

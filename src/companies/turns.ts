@@ -5,7 +5,7 @@ import { literal, type Queryable, sql } from '../platform/postgres/query.ts'
 /** Up to this many ready e-mails of a company are counted. */
 const MAX_COUNTED = 1_000
 
-export type CompanyQueue = { companyId: string; ready: number; oldestWaitingSeconds: number | null }
+type CompanyQueue = { companyId: string; ready: number; oldestWaitingSeconds: number | null }
 
 /**
  * What waits of each company that has something waiting. The oldest is looked for at the head of each priority: two or three index
@@ -28,7 +28,7 @@ export async function listQueues(db: Queryable): Promise<CompanyQueue[]> {
 /** Attempts that are read at most, so that the query stays cheap on a gateway that sends thousands a second. */
 const MAX_ATTEMPTS = 100_000
 
-export type Served = { companyId: string; attempts: number }
+type Served = { companyId: string; attempts: number }
 
 /** How many attempts each company got in the last seconds. Beyond MAX_ATTEMPTS it is a sample from the beginning of that time. */
 export async function listServed(db: Queryable, seconds: number): Promise<Served[]> {

@@ -18,7 +18,7 @@ export const COMMANDS: Record<string, CommandEntry> = {
   },
   key: {
     summary: 'create, list and revoke API keys',
-    load: async () => (await import('../companies/key-command.ts')).keyCommand,
+    load: async () => (await import('../companies/command.ts')).keyCommand,
   },
   admin: {
     summary: 'add, list and remove administrators',

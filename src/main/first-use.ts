@@ -10,7 +10,7 @@ import {
   passwordMatches,
   putAdministrator,
 } from '../admins/administrators.ts'
-import { makeSignInLink, signInUrl } from '../admins/sign-in-links.ts'
+import { makeSignInLink, signInUrl } from '../admins/sessions.ts'
 import { addCompany } from '../companies/changes.ts'
 import { listCompanies } from '../companies/companies.ts'
 import { CommandFailed } from '../console/command.ts'

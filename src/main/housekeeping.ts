@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
-import { purgeAudit } from '../audit/retention.ts'
+import { purgeAudit } from '../audit/audit.ts'
 import { rollUpStatistics } from '../companies/statistics.ts'
 import { purgeJobs, replayJobs } from '../dead-letters/jobs.ts'
 import { tellOfDeadLetters } from '../dead-letters/notices.ts'

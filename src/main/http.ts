@@ -1,13 +1,9 @@
-import { type AdminAuthOptions, adminAuth } from '../admins/authorize.ts'
+import { type AdminAuthOptions, adminAuth, protectAdminScope } from '../admins/authorize.ts'
 import { adminSessionListRoutes, adminSessionRoutes } from '../admins/routes.ts'
-import { protectAdminScope } from '../admins/scope.ts'
-import { adminAuditRoutes } from '../audit/routes.ts'
+import { auditRoutes } from '../audit/routes.ts'
 import { requireKnownCompany } from '../companies/company-of-request.ts'
 import { requireKey } from '../companies/require-key.ts'
-import { type AdminKeyDeps, adminCompanyChangeRoutes, adminCompanyRoutes } from '../companies/routes.ts'
-import { adminCompanyFigureRoutes } from '../companies/routes-figures.ts'
-import { adminCompanyKeyRoutes } from '../companies/routes-keys.ts'
-import { type AdminSqlDeps, adminCompanySqlRoutes } from '../companies/routes-sql-access.ts'
+import { type CompanyRouteDeps, companyRoutes } from '../companies/routes.ts'
 import { adminBulkActionRoutes } from '../dead-letters/bulk-actions.ts'
 import { adminDeadLetterRoutes } from '../dead-letters/routes.ts'
 import type { DomainRouteDeps } from '../doors/resend/domains.ts'
@@ -56,12 +52,19 @@ export type AppDeps = SendRouteDeps &
   }
 
 /** The routes of the rooms, for keys and for administrators. */
-type RoomDeps = EmailRouteDeps & ProviderRouteDeps & SuppressionRouteDeps & WebhookDeps & TemplateRouteDeps
+type RoomDeps = CompanyRouteDeps &
+  EmailRouteDeps &
+  ProviderRouteDeps &
+  SuppressionRouteDeps &
+  WebhookDeps &
+  TemplateRouteDeps
 
 const roomRoutes = (deps: RoomDeps): Route[] =>
   [
     emailRoutes,
     emailContentRoutes,
+    auditRoutes,
+    companyRoutes,
     figureRoutes,
     inboxRoutes,
     ledgerRoutes,
@@ -118,10 +121,11 @@ export async function buildOperationsApp(deps: OperationRouteDeps & BaseDeps): P
 export type AdminAppDeps = AdminAuthOptions &
   SqlRouteDeps &
   ProviderRouteDeps &
+  CompanyRouteDeps &
   SuppressionRouteDeps &
   EmailRouteDeps &
   WebhookDeps &
-  Omit<CompanyAdminDeps, Exclude<keyof AdminRouteDeps, 'db'>>
+  Omit<AdminTemplateTestDeps, Exclude<keyof AdminRouteDeps, 'db'>>
 
 /** A browser gets the page of the admin UI, before it is asked who it is; programs get JSON. */
 export function allAdminRoutes(admin: App, appDeps: AdminAppDeps, routes: Route[]): void {
@@ -136,21 +140,8 @@ export function allAdminRoutes(admin: App, appDeps: AdminAppDeps, routes: Route[
   })
   adminSessionRoutes(admin, deps)
   adminSessionListRoutes(admin, deps)
-  adminAuditRoutes(admin, deps)
   adminDeadLetterRoutes(admin, deps)
   adminBulkActionRoutes(admin, deps)
-  companyAdminRoutes(admin, deps)
+  adminTemplateTestRoutes(admin, deps)
   adminPeopleRoutes(admin, deps)
-}
-
-export type CompanyAdminDeps = AdminKeyDeps & AdminSqlDeps & AdminTemplateTestDeps
-
-/** Companies and what belongs to them: keys, templates, SQL access, figures. */
-export function companyAdminRoutes(app: App, deps: CompanyAdminDeps): void {
-  adminCompanyRoutes(app, deps)
-  adminCompanyChangeRoutes(app, deps)
-  adminCompanyKeyRoutes(app, deps)
-  adminCompanyFigureRoutes(app, deps)
-  adminCompanySqlRoutes(app, deps)
-  adminTemplateTestRoutes(app, deps)
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { localeSchema } from '../companies/locale.ts'
+import { localeSchema } from '../companies/settings.ts'
 import { type MailAddress, parseAddress } from '../platform/text/addresses.ts'
 import { hasMoreCharacters, isBlank, problemOfLine } from '../platform/text/characters.ts'
 import { isValidCpfCnpj } from '../platform/text/documents.ts'

@@ -1,6 +1,8 @@
+import type pg from 'pg'
 import { z } from 'zod'
+import { writeAudit } from '../audit/audit.ts'
 import type { Database } from '../platform/postgres/pool.ts'
-import { literal, type Queryable, sql } from '../platform/postgres/query.ts'
+import { inTransaction, literal, type Queryable, sql } from '../platform/postgres/query.ts'
 import { performedBy } from '../web/access.ts'
 import { Problem } from '../web/problem.ts'
 import { route } from '../web/route.ts'
@@ -175,18 +177,25 @@ async function readProviderActivity(db: Queryable, hours: number): Promise<Provi
  * The next e-mail of any worker probes the parked provider: each reads the time within a second. Returns the reason why it was parked;
  * null: it is not.
  */
-async function requestProbe(db: Queryable, name: string, performedBy: string): Promise<string | null> {
-  const [row] = await sql<{ code: string }>(db, 'request-probe')`
-    with known as materialized (select name, reason_code, probes, probe_at from providers where name = ${name} and state = 'open' for update),
-     asked as (
-       update providers p set probe_at = least(p.probe_at, now()) from known where p.name = known.name returning p.name, p.probe_at
-     ), audited as (
-       insert into audit_log (subject_type, subject_id, action, performed_by, before, after)
-       select 'provider', known.name, 'PROVIDER_PROBE_REQUESTED', ${performedBy},
-         jsonb_build_object('reasonCode', known.reason_code, 'failedProbes', known.probes, 'probeAt', known.probe_at),
-         jsonb_build_object('probeAt', asked.probe_at)
-       from known join asked using (name)
-     )
-     select reason_code as code from known`
-  return row?.code ?? null
+async function requestProbe(pool: pg.Pool, name: string, performedBy: string): Promise<string | null> {
+  return inTransaction(pool, async tx => {
+    const [parked] = await sql<{ reasonCode: string; failedProbes: number; probeAt: string }>(
+      tx,
+      'lock-parked-provider',
+    )`
+      select reason_code, probes as "failedProbes", to_json(probe_at) as "probeAt"
+       from providers where name = ${name} and state = 'open' for update`
+    if (!parked) return null
+    const [asked] = await sql<{ probeAt: string }>(tx, 'request-probe')`
+      update providers set probe_at = least(probe_at, now()) where name = ${name} returning to_json(probe_at) as "probeAt"`
+    await writeAudit(tx, {
+      performedBy,
+      action: 'PROVIDER_PROBE_REQUESTED',
+      subjectType: 'provider',
+      subjectId: name,
+      before: parked,
+      after: asked!,
+    })
+    return parked.reasonCode
+  })
 }

@@ -24,7 +24,7 @@ function templateType(given: string): string {
 
 const options = {
   company: option.text('ID|NAME', 'the company (demo)'),
-  locale: option.parsed('LOCALE', "the locale, such as en (the company's)", locale => localeOf({ locale })),
+  locale: option.parsed('LOCALE', "the locale, such as en (the company's)", localeOf),
   subject: option.text('TEXT', 'push: the subject; needed for a new template'),
   version: option.parsed('N', 'show and publish: this version', (given, flag) => {
     if (!/^[1-9]\d{0,5}$/.test(given)) throw new UsageError(`${flag} must be a whole number`)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { localeSchema } from '../companies/locale.ts'
+import { localeSchema } from '../companies/settings.ts'
 import { TEMPLATE_LIMITS, templateTypeSchema } from './limits.ts'
 
 export const TEMPLATES_PER_COMPANY = 500

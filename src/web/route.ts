@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { z } from 'zod'
 import type { AdministratorPrincipal, AdminRole, KeyPrincipal, Principal, Scope, ShellPrincipal } from './access.ts'
@@ -16,8 +17,10 @@ type ForEach<A extends Access, T> = A extends KeyAccess & AdminAccess ? { key: T
 
 type ObjectSchema = z.ZodObject | undefined
 type BodySchema = z.ZodType | undefined
+/** A file, as OpenAPI describes it. */
+type FileAnswer = { description: string; content: Record<string, { schema: z.ZodType }> }
 /** One schema answers 200; otherwise the schemas by status. */
-type Answers = z.ZodType | Record<number, z.ZodType>
+type Answers = z.ZodType | Record<number, z.ZodType | FileAnswer>
 
 type Description<A extends Access, P extends ObjectSchema, Q extends ObjectSchema, B extends BodySchema, R> = {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -42,11 +45,8 @@ type Description<A extends Access, P extends ObjectSchema, Q extends ObjectSchem
 }
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined
-type AnswerOf<R> = R extends z.ZodType
-  ? z.output<R>
-  : R extends Record<number, z.ZodType>
-    ? z.output<R[keyof R]>
-    : never
+type AnswerOf<R> = R extends z.ZodType ? z.output<R> : BodyOf<R[keyof R]>
+type BodyOf<S> = S extends z.ZodType ? z.output<S> : S extends FileAnswer ? Readable | Buffer | string : never
 
 type PrincipalOf<A extends Access> = A extends 'public'
   ? null

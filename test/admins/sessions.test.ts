@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { changeRole, hashPassword, putAdministrator, removeAdministrator } from '../../src/admins/administrators.ts'
-import { makeSignInLink } from '../../src/admins/sign-in-links.ts'
+import { makeSignInLink } from '../../src/admins/sessions.ts'
 import type { AdminRole } from '../../src/web/access.ts'
 import { type Answer, call, startTestGateway, type TestGateway, until } from '../support/gateway.ts'
 import { rows } from '../support/mail.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { makeSignInLink } from '../../src/admins/sign-in-links.ts'
+import { makeSignInLink } from '../../src/admins/sessions.ts'
 import { writeAudit } from '../../src/audit/audit.ts'
 import { hashEmail } from '../../src/platform/text/hashing.ts'
 import { addSuppressions } from '../../src/suppression/list.ts'

@@ -149,6 +149,252 @@ export interface paths {
       responses: { 200: Answer<{ 'application/octet-stream': string }> }
     }
   }
+  '/admin/audit': {
+    /** Who did what, when and why: in the admin UI, by command line and by API; newest first */
+    get: {
+      parameters: {
+        query?: {
+          /** This entry alone, whatever page it is on */
+          id?: string
+          /** Name of an administrator, `cli:` and a user, or `key` and the id of an API key */
+          performedBy?: string
+          /** `people`: without what the gateway did by itself, such as suppressing an address that bounced */
+          actor?: 'people'
+          action?: string
+          subjectType?: string
+          /** Its id; of a suppression the address or its hash, with or without `sha256:` */
+          subjectId?: string
+          company?: string
+          from?: string
+          to?: string
+          /** The cursor `older` of a page */
+          olderThan?: string
+          /** The cursor `newer` of a page */
+          newerThan?: string
+          limit?: number
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': {
+        data: (components['schemas']['AuditEntry'])[]
+        /** Cursor of the next page */
+        older: string | null
+        /** Cursor of the page before this one */
+        newer: string | null
+      } }> }
+    }
+  }
+  '/admin/audit/export': {
+    /** The same as a file: CSV, or one JSON object per line */
+    get: {
+      parameters: {
+        query?: {
+          /** This entry alone, whatever page it is on */
+          id?: string
+          /** Name of an administrator, `cli:` and a user, or `key` and the id of an API key */
+          performedBy?: string
+          /** `people`: without what the gateway did by itself, such as suppressing an address that bounced */
+          actor?: 'people'
+          action?: string
+          subjectType?: string
+          /** Its id; of a suppression the address or its hash, with or without `sha256:` */
+          subjectId?: string
+          company?: string
+          from?: string
+          to?: string
+          format?: 'csv' | 'jsonl'
+        }
+      }
+      responses: { 200: Answer<{ 'text/csv': string }> }
+    }
+  }
+  '/admin/companies': {
+    /** Companies, their bounce and complaint rates, who is warned or paused, and whose webhooks are disabled */
+    get: {
+      parameters: None
+      responses: { 200: Answer<{ 'application/json': {
+        data: (components['schemas']['CompanyStanding'])[]
+      } }> }
+    }
+    /** Create a company and its first API key, which is shown once */
+    post: {
+      parameters: None
+      requestBody: { content: { 'application/json': components['schemas']['NewCompanyInput'] } }
+      responses: { 201: Answer<{ 'application/json': components['schemas']['CompanyWithKey'] }> }
+    }
+  }
+  '/admin/companies/{companyId}': {
+    /** The settings of one company */
+    get: {
+      parameters: {
+        path: {
+          companyId: string
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['Company'] }> }
+    }
+    /** Change the given settings of a company and no others */
+    patch: {
+      parameters: {
+        path: {
+          companyId: string
+        }
+      }
+      requestBody: { content: { 'application/json': components['schemas']['CompanyChangeInput'] } }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['Company'] }> }
+    }
+  }
+  '/admin/companies/{companyId}/audit': {
+    /** Who changed the company, its keys, webhooks and templates, when and why; newest first */
+    get: {
+      parameters: {
+        query?: {
+          cursor?: number
+          limit?: number
+        }
+        path: {
+          companyId: string
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': {
+        data: (components['schemas']['CompanyAudit'])[]
+        cursor: number | null
+        hasMore: boolean
+      } }> }
+    }
+  }
+  '/admin/companies/{companyId}/pause': {
+    /** Pause a company: its mail waits */
+    post: {
+      parameters: {
+        path: {
+          companyId: string
+        }
+      }
+      requestBody: { content: { 'application/json': components['schemas']['CompanyReasonInput'] } }
+      responses: { 200: Answer<{ 'application/json': {
+        companyId: string
+        paused: boolean
+        reason: string
+        performedBy: string
+      } }> }
+    }
+  }
+  '/admin/companies/{companyId}/resume': {
+    /** Resume a company: its mail goes on, and its figures begin anew */
+    post: {
+      parameters: {
+        path: {
+          companyId: string
+        }
+      }
+      requestBody: { content: { 'application/json': components['schemas']['CompanyReasonInput'] } }
+      responses: { 200: Answer<{ 'application/json': {
+        companyId: string
+        paused: boolean
+        reason: string
+        performedBy: string
+      } }> }
+    }
+  }
+  '/admin/companies/{companyId}/activity': {
+    /** What became of the e-mails of a company, per hour or day */
+    get: {
+      parameters: {
+        query?: {
+          range?: '24h' | '7d' | '30d'
+        }
+        path: {
+          companyId: string
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['CompanyActivity'] }> }
+    }
+  }
+  '/admin/fairness': {
+    /** Who is served how often, and who waits how long */
+    get: {
+      parameters: {
+        query?: {
+          /** Is part of the answer also when it is idle */
+          company?: string
+          limit?: number
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['Fairness'] }> }
+    }
+  }
+  '/admin/companies/{companyId}/keys': {
+    /** API keys of a company, newest first, without their secrets */
+    get: {
+      parameters: {
+        path: {
+          companyId: string
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': {
+        data: (components['schemas']['ApiKey'])[]
+      } }> }
+    }
+    /** Create an API key; the answer shows it, once */
+    post: {
+      parameters: {
+        path: {
+          companyId: string
+        }
+      }
+      requestBody: { content: { 'application/json': components['schemas']['NewApiKeyInput'] } }
+      responses: { 201: Answer<{ 'application/json': components['schemas']['ApiKeyWithSecret'] }> }
+    }
+  }
+  '/admin/companies/{companyId}/keys/{keyId}/revoke': {
+    /** Revoke an API key: every process refuses it within a second */
+    post: {
+      parameters: {
+        path: {
+          companyId: string
+          keyId: string
+        }
+      }
+      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
+      responses: { 200: Answer<{ 'application/json': {
+        keyId: string
+        revoked: true
+      } }> }
+    }
+  }
+  '/admin/companies/{companyId}/sql-access': {
+    /** Whether a company has a database role */
+    get: {
+      parameters: {
+        path: {
+          companyId: string
+        }
+      }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['SqlAccess'] }> }
+    }
+    /** Make its database role, or give the one that is there a new password; it is shown once */
+    post: {
+      parameters: {
+        path: {
+          companyId: string
+        }
+      }
+      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
+      responses: { 201: Answer<{ 'application/json': components['schemas']['GrantedSqlAccess'] }> }
+    }
+  }
+  '/admin/companies/{companyId}/sql-access/revoke': {
+    /** Remove its database role and end its sessions */
+    post: {
+      parameters: {
+        path: {
+          companyId: string
+        }
+      }
+      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
+      responses: { 200: Answer<{ 'application/json': components['schemas']['RevokedSqlAccess'] }> }
+    }
+  }
   '/admin/overview': {
     /** Is it healthy? E-mails over time, what waits, the providers, and what needs attention */
     get: {
@@ -760,64 +1006,6 @@ export interface paths {
       } }> }
     }
   }
-  '/admin/audit': {
-    /** Who did what, when and why: in the admin UI, by command line and by API; newest first */
-    get: {
-      parameters: {
-        query?: {
-          /** This entry alone, whatever page it is on */
-          id?: string
-          /** Name of an administrator, `cli:` and a user, or `key` and the id of an API key */
-          performedBy?: string
-          /** `people`: without what the gateway did by itself, such as suppressing an address that bounced */
-          actor?: 'people'
-          action?: string
-          subjectType?: string
-          /** Its id; of a suppression the address or its hash, with or without `sha256:` */
-          subjectId?: string
-          company?: string
-          from?: string
-          to?: string
-          /** The cursor `older` of a page */
-          olderThan?: string
-          /** The cursor `newer` of a page */
-          newerThan?: string
-          limit?: number
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': {
-        data: (components['schemas']['AuditEntry'])[]
-        /** Cursor of the next page */
-        older: string | null
-        /** Cursor of the page before this one */
-        newer: string | null
-      } }> }
-    }
-  }
-  '/admin/audit/export': {
-    /** The same as a file: CSV, or one JSON object per line */
-    get: {
-      parameters: {
-        query?: {
-          /** This entry alone, whatever page it is on */
-          id?: string
-          /** Name of an administrator, `cli:` and a user, or `key` and the id of an API key */
-          performedBy?: string
-          /** `people`: without what the gateway did by itself, such as suppressing an address that bounced */
-          actor?: 'people'
-          action?: string
-          subjectType?: string
-          /** Its id; of a suppression the address or its hash, with or without `sha256:` */
-          subjectId?: string
-          company?: string
-          from?: string
-          to?: string
-          format?: 'csv' | 'jsonl'
-        }
-      }
-      responses: { 200: Answer<{ 'text/csv': string }> }
-    }
-  }
   '/admin/dead-letters/groups': {
     /** Dead letters by error code and company, the largest groups first */
     get: {
@@ -941,194 +1129,6 @@ export interface paths {
         }
       }
       responses: { 200: Answer<{ 'application/json': components['schemas']['BulkAction'] }> }
-    }
-  }
-  '/admin/companies': {
-    /** Companies, their bounce and complaint rates, who is warned or paused, and whose webhooks are disabled */
-    get: {
-      parameters: None
-      responses: { 200: Answer<{ 'application/json': {
-        data: (components['schemas']['CompanyStanding'])[]
-      } }> }
-    }
-    /** Create a company and its first API key, which is shown once */
-    post: {
-      parameters: None
-      requestBody: { content: { 'application/json': components['schemas']['NewCompanyInput'] } }
-      responses: { 201: Answer<{ 'application/json': components['schemas']['CompanyWithKey'] }> }
-    }
-  }
-  '/admin/companies/{companyId}/audit': {
-    /** Who changed the company, its keys, webhooks and templates, when and why; newest first */
-    get: {
-      parameters: {
-        query?: {
-          cursor?: number
-          limit?: number
-        }
-        path: {
-          companyId: string
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': {
-        data: (components['schemas']['CompanyAudit'])[]
-        cursor: number | null
-        hasMore: boolean
-      } }> }
-    }
-  }
-  '/admin/companies/{companyId}/pause': {
-    /** Pause a company: its mail waits */
-    post: {
-      parameters: {
-        path: {
-          companyId: string
-        }
-      }
-      requestBody: { content: { 'application/json': components['schemas']['CompanyReasonInput'] } }
-      responses: { 200: Answer<{ 'application/json': {
-        companyId: string
-        paused: boolean
-        reason: string
-        performedBy: string
-      } }> }
-    }
-  }
-  '/admin/companies/{companyId}/resume': {
-    /** Resume a company: its mail goes on, and its figures begin anew */
-    post: {
-      parameters: {
-        path: {
-          companyId: string
-        }
-      }
-      requestBody: { content: { 'application/json': components['schemas']['CompanyReasonInput'] } }
-      responses: { 200: Answer<{ 'application/json': {
-        companyId: string
-        paused: boolean
-        reason: string
-        performedBy: string
-      } }> }
-    }
-  }
-  '/admin/companies/{companyId}': {
-    /** The settings of one company */
-    get: {
-      parameters: {
-        path: {
-          companyId: string
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['Company'] }> }
-    }
-    /** Change the given settings of a company and no others */
-    patch: {
-      parameters: {
-        path: {
-          companyId: string
-        }
-      }
-      requestBody: { content: { 'application/json': components['schemas']['CompanyChangeInput'] } }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['Company'] }> }
-    }
-  }
-  '/admin/companies/{companyId}/keys': {
-    /** API keys of a company, newest first, without their secrets */
-    get: {
-      parameters: {
-        path: {
-          companyId: string
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': {
-        data: (components['schemas']['ApiKey'])[]
-      } }> }
-    }
-    /** Create an API key; the answer shows it, once */
-    post: {
-      parameters: {
-        path: {
-          companyId: string
-        }
-      }
-      requestBody: { content: { 'application/json': components['schemas']['NewApiKeyInput'] } }
-      responses: { 201: Answer<{ 'application/json': components['schemas']['ApiKeyWithSecret'] }> }
-    }
-  }
-  '/admin/companies/{companyId}/keys/{keyId}/revoke': {
-    /** Revoke an API key: every process refuses it within a second */
-    post: {
-      parameters: {
-        path: {
-          companyId: string
-          keyId: string
-        }
-      }
-      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
-      responses: { 200: Answer<{ 'application/json': {
-        keyId: string
-        revoked: true
-      } }> }
-    }
-  }
-  '/admin/companies/{companyId}/activity': {
-    /** What became of the e-mails of a company, per hour or day */
-    get: {
-      parameters: {
-        query?: {
-          range?: '24h' | '7d' | '30d'
-        }
-        path: {
-          companyId: string
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['CompanyActivity'] }> }
-    }
-  }
-  '/admin/fairness': {
-    /** Who is served how often, and who waits how long */
-    get: {
-      parameters: {
-        query?: {
-          /** Is part of the answer also when it is idle */
-          company?: string
-          limit?: number
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['Fairness'] }> }
-    }
-  }
-  '/admin/companies/{companyId}/sql-access': {
-    /** Whether a company has a database role */
-    get: {
-      parameters: {
-        path: {
-          companyId: string
-        }
-      }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['SqlAccess'] }> }
-    }
-    /** Make its database role, or give the one that is there a new password; it is shown once */
-    post: {
-      parameters: {
-        path: {
-          companyId: string
-        }
-      }
-      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
-      responses: { 201: Answer<{ 'application/json': components['schemas']['GrantedSqlAccess'] }> }
-    }
-  }
-  '/admin/companies/{companyId}/sql-access/revoke': {
-    /** Remove its database role and end its sessions */
-    post: {
-      parameters: {
-        path: {
-          companyId: string
-        }
-      }
-      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
-      responses: { 200: Answer<{ 'application/json': components['schemas']['RevokedSqlAccess'] }> }
     }
   }
   '/admin/companies/{companyId}/templates/{id}/test': {

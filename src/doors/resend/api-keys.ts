@@ -69,8 +69,8 @@ async function list(request: FastifyRequest, { db }: ResendRouteDeps) {
   const items = keys.reverse().map(({ keyId, name, createdAt, lastUsedAt }) => ({
     id: keyId,
     name: name ?? '',
-    created_at: createdAt.toISOString(),
-    last_used_at: lastUsedAt?.toISOString() ?? null,
+    created_at: createdAt,
+    last_used_at: lastUsedAt,
   }))
   return pageOf(items, request.query as PageQuery)
 }

@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { writeAudit } from '../../audit/audit.ts'
 import { fragment, inTransaction, type Queryable, runUnprepared, sql } from '../../platform/postgres/query.ts'
 
 export type CapturedMessage = {
@@ -93,22 +94,35 @@ export async function findCaptured(
 }
 
 /** Returns whether there was such a message. */
-export async function deleteCaptured(db: Queryable, messageId: string, performedBy: string): Promise<boolean> {
-  const rows = await sql(db, 'delete-captured')`
-    with gone as (delete from capture_inbox where message_id = ${messageId} returning message_id, company_id, outbox_id)
-     insert into audit_log (subject_type, subject_id, company_id, action, performed_by, before)
-     select 'captured_message', message_id, company_id, 'CAPTURED_MESSAGE_DELETED', ${performedBy}, jsonb_build_object('outboxId', outbox_id)
-     from gone returning id`
-  return rows.length > 0
+export async function deleteCaptured(pool: pg.Pool, messageId: string, performedBy: string): Promise<boolean> {
+  return inTransaction(pool, async tx => {
+    const [gone] = await sql<{ companyId: string | null; outboxId: string }>(tx, 'delete-captured')`
+      delete from capture_inbox where message_id = ${messageId} returning company_id, outbox_id`
+    if (!gone) return false
+    await writeAudit(tx, {
+      performedBy,
+      action: 'CAPTURED_MESSAGE_DELETED',
+      subjectType: 'captured_message',
+      subjectId: messageId,
+      companyId: gone.companyId,
+      before: { outboxId: gone.outboxId },
+    })
+    return true
+  })
 }
 
 /** Returns how many there were. */
 export async function deleteAllCaptured(pool: pg.Pool, performedBy: string): Promise<number> {
   return inTransaction(pool, async tx => {
     const { rowCount } = await tx.query('delete from capture_inbox')
-    await sql(tx, 'audit-empty-inbox')`
-      insert into audit_log (subject_type, subject_id, action, performed_by, before)
-       values ('captured_message', 'all', 'INBOX_EMPTIED', ${performedBy}, jsonb_build_object('messages', ${rowCount ?? 0}::int))`
+    const before = { messages: rowCount ?? 0 }
+    await writeAudit(tx, {
+      performedBy,
+      action: 'INBOX_EMPTIED',
+      subjectType: 'captured_message',
+      subjectId: 'all',
+      before,
+    })
     return rowCount ?? 0
   })
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { purgeAudit } from '../../../src/audit/retention.ts'
+import { purgeAudit } from '../../../src/audit/audit.ts'
 import { countLedger } from '../../../src/ledger/count.ts'
 import { readImbalance, readLedger, takeUnlogged } from '../../../src/ledger/ledger.ts'
 import { readHealth } from '../../../src/operations/doctor/work.ts'
