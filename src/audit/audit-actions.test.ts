@@ -22,8 +22,9 @@ const STATEMENTS = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
     }
   })
 
-test('every statement but that of writeAudit names its actions, so that they are seen here', () => {
-  expect(STATEMENTS.filter(({ actions }) => actions.length === 0).map(({ file }) => file)).toEqual(['audit/audit.ts'])
+test('every statement names its actions, so that they are seen here, but those whose action has the type', () => {
+  const without = STATEMENTS.filter(({ actions }) => actions.length === 0).map(({ file }) => file)
+  expect(without).toEqual(['audit/audit.ts', 'jobs/jobs.ts'])
 })
 
 test('every action and subject that a statement names is in the list', () => {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Logger } from 'pino'
+import type { AuditAction } from '../audit/audit.ts'
 import { writeAudit } from '../audit/audit.ts'
 import { CommandFailed } from '../console/command.ts'
 import { DatabaseUnavailable, isPassingConflict } from '../platform/postgres/errors.ts'
@@ -239,7 +240,10 @@ const JOB = fragment`job_id, kind, input, company_id, requested_by, reason, is_b
   last_error, ${iso('created_at')} as "createdAt", ${iso('started_at')} as "startedAt", ${iso('updated_at')} as "updatedAt",
   ${iso('finished_at')} as "finishedAt"`
 
-const AUDIT_ACTION = { done: 'FINISHED', stopped: 'STOPPED', failed: 'FAILED' }
+const AUDIT_ACTION = { done: 'FINISHED', stopped: 'STOPPED', failed: 'FAILED' } as const satisfies Record<
+  string,
+  AuditAction
+>
 
 /**
  * Takes the lock that each batch takes, so no batch is under way when this returns. Null: there is no such job, or it has ended. What was
