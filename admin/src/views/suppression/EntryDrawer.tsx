@@ -20,15 +20,15 @@ type ListedEntry = History['entries'][number]
 export const historyQuery = (emailHash: string) =>
   read('/admin/suppression/{emailHash}/history', { path: { emailHash } })
 
-/** E-mails say who is suppressed, too. */
+/** E-mails say who is suppressed, too: their old answers are gone before the change is told. */
 export function useSuppressionChange(): ReturnType<typeof useChange> {
   const client = useQueryClient()
   const change = useChange('/admin/suppression')
-  return async (request, done) => {
-    const answer = await change(request, done)
-    forget(client, '/admin/emails')
-    return answer
-  }
+  return (request, done) =>
+    change(request, answer => {
+      forget(client, '/admin/emails')
+      return typeof done === 'function' ? done(answer) : done
+    })
 }
 
 /** One address: on which lists it is, why, and everything that happened to it, also when it is on none any more. */
