@@ -14,7 +14,7 @@ test('every prepared statement has a name of its own: a connection refuses anoth
   expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([])
 })
 
-const TAG = /\bsql(?:<[^`]*?>)?\([^`]*?\)`((?:[^`\\]|\\.|\$\{[^}]*\})*)`/g
+const TAG = /\bsql(?:<[^`]*?>)?\((?:[^`]|`[^`]*`)*?\)`((?:[^`\\]|\\.|\$\{[^}]*\})*)`/g
 
 /** The values of one tagged statement that stand inside of a text of SQL, where a parameter is the letters `$1`. */
 function quotedValues(statement: string): string[] {
